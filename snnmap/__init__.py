@@ -1,0 +1,1 @@
+"""snnmap: put spiking neural networks onto neuromorphic chips."""

@@ -1,0 +1,122 @@
+"""Rows of node ids in CSR form: check, sort, group by equal sets, contract, transpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from snnmap import _rows
+from snnmap.parallel import for_chunks, map_tasks, thread_count
+
+Array = np.ndarray[Any, Any]
+
+
+def offsets_of(counts: Array) -> Array:
+    """int64[n + 1] exclusive prefix sums of counts[n]."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def find_bad_row(pins: Array, starts: Array, counts: Array, n_nodes: int) -> tuple[int, int]:
+    """(first row with an id out of range or -1, number of rows that are not strictly ascending)."""
+    if not len(starts):
+        return -1, 0
+    found = for_chunks(_rows.check_rows, len(starts), pins, starts, counts, n_nodes, grain=4096)
+    bad = [row for row, _ in found if row >= 0]
+    return (bad[0] if bad else -1), sum(unsorted for _, unsorted in found)
+
+
+def sort_unique(offsets: Array, pins: Array) -> tuple[Array, Array]:
+    """Rows sorted and without duplicates, as new (offsets, pins); `pins` is consumed."""
+    counts = np.empty(len(offsets) - 1, np.int64)
+    for_chunks(_rows.sort_rows, len(counts), pins, offsets, counts, offsets=offsets)
+    return compact(offsets, pins, counts)
+
+
+def compact(offsets: Array, pins: Array, counts: Array) -> tuple[Array, Array]:
+    """Keep the first counts[i] entries of each row; returns (offsets, pins)."""
+    new_offsets = offsets_of(counts)
+    if new_offsets[-1] == offsets[-1]:
+        return new_offsets, pins
+    return new_offsets, take_rows(pins, offsets[:-1], counts, new_offsets)
+
+
+def take_rows(pins: Array, starts: Array, counts: Array, offsets: Array) -> Array:
+    """int32[offsets[-1]]: the rows at `starts` of length `counts`, one after another."""
+    out = np.empty(int(offsets[-1]), np.int32)
+    for_chunks(_rows.copy_rows, len(starts), pins, starts, counts, out, offsets, offsets=offsets)
+    return out
+
+
+def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
+    """Find rows with equal sets of ids.
+
+    Args:
+        pins: int32[...], rows ascending.
+        starts, counts: int64[n_rows].
+
+    Returns:
+        (group of each row, first row of each group), both int64; groups are numbered by their
+        first row. Exact: equal hashes are confirmed by comparing the rows.
+    """
+    n = len(starts)
+    if n == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    hashes = np.empty((n, 2), np.uint64)
+    work = offsets_of(counts + 1)
+    for_chunks(_rows.hash_rows, n, pins, starts, counts, hashes, offsets=work)
+    order = np.lexsort((hashes[:, 1], hashes[:, 0]))  # stable: a run begins with its first row
+    ranked = hashes[order]
+    new_run = np.ones(n, bool)
+    new_run[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    run = np.cumsum(new_run) - 1
+    representative = order[np.flatnonzero(new_run)][run]
+    if run[-1] != n - 1:
+        args = (pins, starts, counts, order, representative)
+        if sum(for_chunks(_rows.equal_rows, n, *args, grain=256)):
+            _rows.split_ties(*args)
+    first_of_row = np.empty(n, np.int64)
+    first_of_row[order] = representative
+    firsts, group = np.unique(first_of_row, return_inverse=True)
+    return group.astype(np.int64), firsts
+
+
+def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> tuple[Array, Array]:
+    """Rows of clusters instead of nodes, each sorted and without duplicates."""
+    counts = np.empty(len(offsets) - 1, np.int64)
+    out = np.empty(len(pins), np.int32)
+    n_chunks = thread_count() if len(pins) > 1 << 16 else 1
+    shares = [len(pins) * i // n_chunks for i in range(n_chunks + 1)]
+    bounds = np.searchsorted(offsets, shares)
+    bounds[0], bounds[-1] = 0, len(counts)
+    map_tasks(
+        _rows.contract_rows,
+        [
+            (pins, offsets, clusters, np.full(n_clusters, -1, np.int64), counts, out, int(a), int(b))
+            for a, b in zip(bounds, bounds[1:], strict=False)
+        ],
+    )
+    return compact(offsets, out, counts)
+
+
+def rows_contain(offsets: Array, pins: Array, rows: Array, ids: Array) -> Array:
+    """bool[n]: whether row rows[i] (ascending) holds ids[i]."""
+    found = np.empty(len(ids), bool)
+    for_chunks(_rows.find_in_rows, len(ids), offsets, pins, rows, ids, found)
+    return found
+
+
+def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
+    """(offsets int64[n_nodes + 1], rows int32): for each id the rows that hold it, ascending."""
+    n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
+    bounds = [n_nodes * i // n_chunks for i in range(n_chunks + 1)]
+    ranges = list(zip(bounds, bounds[1:], strict=False))
+    counts = np.zeros(n_nodes, np.int64)
+    map_tasks(_rows.count_pins, [(pins, counts, a, b) for a, b in ranges])
+    out_offsets = offsets_of(counts)
+    cursor = out_offsets[:-1].copy()
+    rows = np.empty(len(pins), np.int32)
+    map_tasks(_rows.scatter_rows, [(offsets, pins, cursor, rows, a, b) for a, b in ranges])
+    return out_offsets, rows

@@ -1,0 +1,193 @@
+"""Compiled passes over rows of node ids (the pins of h-edges), each one streaming read.
+
+A row is ``pins[starts[i] : starts[i] + counts[i]]``; rows may lie in a CSR array or between the
+other words of a file. All kernels release the GIL and take the bounds of their chunk last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+Array = np.ndarray[Any, Any]
+
+_MIX_1 = uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = uint64(0x94D049BB133111EB)
+_LANE_1 = uint64(0x9E3779B97F4A7C15)
+_LANE_2 = uint64(0xD1B54A32D192ED03)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def mix64(x):  # type: ignore[no-untyped-def]
+    """SplitMix64 finaliser (Steele, Lea & Flood 2014): uint64 -> well mixed uint64."""
+    x = (x ^ (x >> uint64(30))) * _MIX_1
+    x = (x ^ (x >> uint64(27))) * _MIX_2
+    return x ^ (x >> uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_rows(pins, starts, counts, hashes, start, stop):  # type: ignore[no-untyped-def]
+    """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2]."""
+    for row in range(start, stop):
+        a = uint64(0)
+        b = uint64(0)
+        first = starts[row]
+        for j in range(first, first + counts[row]):
+            x = uint64(pins[j])
+            a += mix64(x * _LANE_1 + _LANE_2)
+            b += (x + _LANE_1) * (x * _LANE_2 + _MIX_1) ^ (x * _MIX_2) >> uint64(17)
+        hashes[row, 0] = mix64(a + uint64(counts[row]))
+        hashes[row, 1] = b
+
+
+@njit(cache=True, nogil=True)
+def equal_rows(pins, starts, counts, order, representative, start, stop):  # type: ignore[no-untyped-def]
+    """How many rows order[start:stop] differ from the row that represents them (exact, sorted rows)."""
+    differing = 0
+    for i in range(start, stop):
+        row, other = order[i], representative[i]
+        if row == other:
+            continue
+        if counts[row] != counts[other]:
+            differing += 1
+            continue
+        a, b = starts[row], starts[other]
+        same = True
+        for j in range(counts[row]):
+            same &= pins[a + j] == pins[b + j]
+        differing += not same
+    return differing
+
+
+@njit(cache=True, nogil=True)
+def split_ties(pins, starts, counts, order, representative):  # type: ignore[no-untyped-def]
+    """Repair representatives where different rows share a hash (sequential; practically never run)."""
+    n = len(order)
+    i = 0
+    while i < n:
+        j = i + 1
+        while j < n and representative[j] == representative[i]:
+            j += 1
+        for k in range(i + 1, j):  # compare with every distinct row before it in the run
+            for m in range(i, k):
+                other = order[m]
+                if representative[m] != other:
+                    continue
+                same = counts[order[k]] == counts[other]
+                if same:
+                    for p in range(counts[other]):
+                        if pins[starts[order[k]] + p] != pins[starts[other] + p]:
+                            same = False
+                            break
+                if same:
+                    representative[k] = other
+                    break
+            else:
+                representative[k] = order[k]
+        i = j
+
+
+@njit(cache=True, nogil=True)
+def check_rows(pins, starts, counts, n_nodes, start, stop):  # type: ignore[no-untyped-def]
+    """First row with an id outside 0..n_nodes-1 (or -1), and the number of rows not ascending."""
+    bad = -1
+    unsorted = 0
+    limit = np.uint32(n_nodes)
+    for row in range(start, stop):
+        first = starts[row]
+        last = first + counts[row]
+        outside = False
+        ascending = True
+        previous = np.int64(-1)
+        for j in range(first, last):
+            pin = np.int64(np.uint32(pins[j]))
+            outside |= pin >= limit
+            ascending &= pin > previous
+            previous = pin
+        if outside and bad < 0:
+            bad = row
+        unsorted += not ascending
+    return bad, unsorted
+
+
+@njit(cache=True, nogil=True)
+def copy_rows(pins, starts, counts, out, out_offsets, start, stop):  # type: ignore[no-untyped-def]
+    """out[out_offsets[i]:][:counts[i]] = row i."""
+    for row in range(start, stop):
+        a, b = starts[row], out_offsets[row]
+        for j in range(counts[row]):
+            out[b + j] = pins[a + j]
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(pins, offsets, counts, start, stop):  # type: ignore[no-untyped-def]
+    """Sort each CSR row in place and move duplicates out; counts[i] = distinct ids of row i."""
+    for row in range(start, stop):
+        first, last = offsets[row], offsets[row + 1]
+        ascending = True
+        for j in range(first + 1, last):
+            if pins[j] <= pins[j - 1]:
+                ascending = False
+                break
+        if ascending:
+            counts[row] = last - first
+            continue
+        pins[first:last].sort()
+        kept = first + 1
+        for j in range(first + 1, last):
+            if pins[j] != pins[j - 1]:
+                pins[kept] = pins[j]
+                kept += 1
+        counts[row] = kept - first
+
+
+@njit(cache=True, nogil=True)
+def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):  # type: ignore[no-untyped-def]
+    """out[offsets[i]:][:counts[i]] = sorted distinct clusters of row i; seen = int64[n_clusters] of -1."""
+    for row in range(start, stop):
+        first = offsets[row]
+        kept = first
+        for j in range(first, offsets[row + 1]):
+            cluster = clusters[pins[j]]
+            if seen[cluster] != row:
+                seen[cluster] = row
+                out[kept] = cluster
+                kept += 1
+        out[first:kept].sort()
+        counts[row] = kept - first
+
+
+@njit(cache=True, nogil=True)
+def count_pins(pins, counts, low, high):  # type: ignore[no-untyped-def]
+    """counts[p] += 1 for every pin p in [low, high)."""
+    for j in range(len(pins)):
+        if low <= pins[j] < high:
+            counts[pins[j]] += 1
+
+
+@njit(cache=True, nogil=True)
+def scatter_rows(offsets, pins, cursor, rows, low, high):  # type: ignore[no-untyped-def]
+    """Append every row to the list of each of its pins in [low, high); cursor = where to append."""
+    for row in range(len(offsets) - 1):
+        for j in range(offsets[row], offsets[row + 1]):
+            pin = pins[j]
+            if low <= pin < high:
+                rows[cursor[pin]] = row
+                cursor[pin] += 1
+
+
+@njit(cache=True, nogil=True)
+def find_in_rows(offsets, pins, rows, ids, found, start, stop):  # type: ignore[no-untyped-def]
+    """found[i] = whether sorted row rows[i] holds ids[i] (binary search)."""
+    for i in range(start, stop):
+        low, high = offsets[rows[i]], offsets[rows[i] + 1]
+        end = high
+        while low < high:
+            middle = (low + high) >> 1
+            if pins[middle] < ids[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low < end and pins[low] == ids[i]

@@ -1,0 +1,75 @@
+"""Compiled kernels over chunks of a range, on as many threads as the machine has.
+
+Kernels are Numba functions compiled with ``nogil=True`` whose last two arguments are the bounds of
+their chunk. Each writes only what belongs to its chunk (or returns an order-free integer), so the
+number of threads never changes a result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def thread_count() -> int:
+    """Threads to use: ``SNNMAP_NUM_THREADS`` if set, else the CPUs this process may run on."""
+    wanted = os.environ.get("SNNMAP_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every platform has affinities
+        return os.cpu_count() or 1
+
+
+@lru_cache(maxsize=4)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="snnmap")
+
+
+def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[T]:
+    """Call `function(*task)` for every task, in parallel; results in the order of the tasks."""
+    n_threads = thread_count()
+    if n_threads == 1 or len(tasks) < 2:
+        return [function(*task) for task in tasks]
+    return [future.result() for future in [_pool(n_threads).submit(function, *t) for t in tasks]]
+
+
+def for_chunks(
+    kernel: Callable[..., Any],
+    n: int,
+    *args: Any,
+    offsets: np.ndarray[Any, Any] | None = None,
+    grain: int = 16384,
+) -> list[Any]:
+    """Run `kernel(*args, start, stop)` over chunks that cover ``range(n)``.
+
+    Args:
+        kernel: compiled function that releases the GIL.
+        n: length of the range.
+        args: arguments before the bounds.
+        offsets: int64[n + 1]; chunks then hold about equal shares of ``offsets[-1]`` work.
+        grain: least work a chunk (in items, or in units of `offsets`) worth a thread.
+
+    Returns:
+        What the kernel returned for each chunk, in order of the chunks.
+    """
+    total = int(offsets[n]) if offsets is not None else n
+    n_chunks = max(1, min(4 * thread_count(), total // max(grain, 1)))
+    if n_chunks == 1 or thread_count() == 1:
+        return [kernel(*args, 0, n)]
+    shares = [total * i // n_chunks for i in range(n_chunks + 1)]
+    if offsets is not None:
+        bounds = [int(b) for b in np.searchsorted(offsets[: n + 1], shares)]
+        bounds[0], bounds[-1] = 0, n
+    else:
+        bounds = shares
+    tasks = [(*args, a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    return map_tasks(kernel, tasks)
