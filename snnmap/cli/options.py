@@ -1,0 +1,92 @@
+"""Options that several commands share, so that they are spelled and explained alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NetworkArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NETWORK",
+        help="A file (.h5, .snn, .axh, .hgr, .nir, .net, .npz, .mtx, .csv, .toml, ...) or the name "
+        "of a shipped network (see **snnmap networks**).",
+        show_default=False,
+    ),
+]
+
+ProfileOption = Annotated[
+    str,
+    typer.Option(
+        "--profile",
+        "-p",
+        metavar="NAME|FILE",
+        help="Hardware profile: a shipped name (see **snnmap profiles**) or a TOML file.",
+        show_default=False,
+    ),
+]
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value of the profile, e.g. neurons_per_core=512; may be repeated.",
+        show_default=False,
+    ),
+]
+
+InputsOffChipOption = Annotated[
+    bool,
+    typer.Option(
+        "--inputs-off-chip",
+        help="Input populations take no core; their axons still enter the cores they reach.",
+    ),
+]
+
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, help="The same seed gives the same answer, always.")
+]
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")
+]
+
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        min=0.0,
+        metavar="SECONDS",
+        help="Stop searching after this time and take the best valid result so far.",
+        show_default=False,
+    ),
+]
+
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        metavar="N",
+        help="CPU threads to use (default: all that this process may). Never changes a result.",
+        show_default=False,
+    ),
+]
+
+OutputOption = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Folder for the results; created if missing, refused before any work if it cannot "
+        "be written.",
+        show_default=False,
+    ),
+]
+
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
