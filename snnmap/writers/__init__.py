@@ -1,0 +1,1 @@
+"""Networks and mappings as files."""
