@@ -1,0 +1,1 @@
+"""Layers, generators and model files -> Hypergraph."""

@@ -1,0 +1,347 @@
+"""Populations and the links between them, put together into a grouped hypergraph.
+
+Neurons are numbered population by population in the order of creation, row-major within each. A
+neuron has one axon: its destination set is the union over all links of its population, whatever
+they lead to. Neurons with equal destination sets (the channels of a pixel, the units of a dense
+layer) share a group; nothing is expanded.
+
+Layers without neurons of their own live only in a :class:`Signal`: an array of values, each of
+which is fed by neurons through known relations. Adding, concatenating, flattening or pooling
+signals composes relations; :meth:`NetworkBuilder.population` turns a signal into neurons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from snnmap import _csr
+from snnmap.errors import NetworkError
+from snnmap.hypergraph import MAX_NODES, Hypergraph, Population, Projection
+from snnmap.networks import _kernels, layers
+from snnmap.networks.rates import ConstantRates, Rates
+from snnmap.networks.relations import Relation, identity
+from snnmap.parallel import for_chunks
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+Delay = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How one population reaches the values of a signal.
+
+    Attributes:
+        population: its name.
+        relation: from its neurons to the signal's values; None is the identity.
+        delay_ms: (smallest, largest) delay on the way, None if not stated.
+    """
+
+    population: str
+    relation: Relation | None = None
+    delay_ms: Delay | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An array of values between layers, each fed by neurons.
+
+    Attributes:
+        shape: of the array, row-major.
+        feeds: the populations that reach it; one population may stand there several times.
+    """
+
+    shape: Shape
+    feeds: tuple[Feed, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return prod(self.shape)
+
+    def through(self, relation: Relation, shape: Shape) -> Signal:
+        """The signal after an operator without neurons, given as its relation and output shape."""
+        return Signal(
+            shape,
+            tuple(
+                Feed(
+                    f.population, f.relation.then(relation) if f.relation else relation, f.delay_ms
+                )
+                for f in self.feeds
+            ),
+        )
+
+    def relabel(self, new_ids: Array, shape: Shape) -> Signal:
+        """The signal with value i moved to flat place ``new_ids[i]`` (-1: dropped) of `shape`."""
+        size = prod(shape)
+        return Signal(
+            shape,
+            tuple(
+                Feed(
+                    f.population,
+                    (f.relation or identity(self.size)).relabel(new_ids, size),
+                    f.delay_ms,
+                )
+                for f in self.feeds
+            ),
+        )
+
+    def reshape(self, shape: Shape) -> Signal:
+        """The same values in another shape; flattening is this.
+
+        Raises:
+            NetworkError: another number of values.
+        """
+        if prod(shape) != self.size:
+            raise NetworkError(f"{self.size} values of shape {self.shape} do not fit shape {shape}")
+        return Signal(shape, self.feeds)
+
+    def delayed(self, delay_ms: Delay) -> Signal:
+        """The signal after a delay of (smallest, largest) milliseconds; delays on a way add up."""
+        low, high = delay_ms
+        feeds = []
+        for f in self.feeds:
+            before = f.delay_ms or (0.0, 0.0)
+            feeds.append(Feed(f.population, f.relation, (before[0] + low, before[1] + high)))
+        return Signal(self.shape, tuple(feeds))
+
+
+def add(signals: Sequence[Signal]) -> Signal:
+    """Element-wise sum (a residual connection): every value is fed by what feeds its terms.
+
+    Raises:
+        NetworkError: shapes differ.
+    """
+    shapes = {s.shape for s in signals}
+    if len(shapes) != 1:
+        listed = ", ".join(str(s.shape) for s in signals)
+        raise NetworkError(f"inputs of shapes {listed} cannot be added; expected equal shapes")
+    return Signal(signals[0].shape, tuple(f for s in signals for f in s.feeds))
+
+
+def concat(signals: Sequence[Signal], axis: int) -> Signal:
+    """Concatenation along one axis.
+
+    Raises:
+        NetworkError: shapes that differ elsewhere.
+    """
+    places, shape = layers.concat_ids([s.shape for s in signals], axis)
+    moved = [s.relabel(ids, shape) for s, ids in zip(signals, places, strict=True)]
+    return Signal(shape, tuple(f for s in moved for f in s.feeds))
+
+
+@dataclass(eq=False)
+class NetworkBuilder:
+    """Collects populations and links; :meth:`build` makes the hypergraph.
+
+    Attributes:
+        name: of the network.
+        populations: so far, in order.
+    """
+
+    name: str = "network"
+    populations: dict[str, Population] = field(default_factory=dict)
+    _links: dict[str, list[tuple[str, Relation | None]]] = field(default_factory=dict)
+    _delays: dict[tuple[str, str], Delay | None] = field(default_factory=dict)
+    _rates: dict[str, Rates] = field(default_factory=dict)
+
+    @property
+    def n_neurons(self) -> int:
+        """Neurons (inputs included) so far."""
+        return next(reversed(self.populations.values())).stop if self.populations else 0
+
+    def population(
+        self,
+        name: str,
+        shape: Shape,
+        source: Signal | None = None,
+        *,
+        is_input: bool = False,
+        rates: Rates | None = None,
+    ) -> Signal:
+        """Add neurons.
+
+        Args:
+            name: unique.
+            shape: of the population, row-major; a size of 0 is legal.
+            source: what feeds the neurons, value i to neuron i; None for nothing (yet).
+            is_input: external input, see :class:`snnmap.hypergraph.Population`.
+            rates: of these neurons; default: the network's.
+
+        Returns:
+            The neurons' own signal.
+
+        Raises:
+            NetworkError: a name used twice, a negative shape, more neurons than 32-bit ids hold, a
+                source of another size.
+        """
+        if name in self.populations:
+            raise NetworkError(f"two layers are named {name!r}; give each its own name")
+        if min(shape, default=1) < 0:
+            raise NetworkError(f"layer {name!r}: shape {shape} has a negative dimension")
+        start = self.n_neurons
+        if start + prod(shape) > MAX_NODES:
+            raise NetworkError(
+                f"layer {name!r}: {start + prod(shape):,} neurons exceed the {MAX_NODES:,} ids"
+            )
+        self.populations[name] = Population(
+            name, start, start + prod(shape), tuple(shape), is_input
+        )
+        self._links[name] = []
+        if rates is not None:
+            self._rates[name] = rates
+        signal = Signal(tuple(shape), (Feed(name),))
+        if source is not None:
+            self.connect(source, name)
+        return signal
+
+    def connect(self, source: Signal, target: str) -> None:
+        """Link a signal to an existing population, value i to neuron i (recurrence, branches).
+
+        Raises:
+            NetworkError: sizes that differ.
+        """
+        size = self.populations[target].size
+        if source.size != size:
+            raise NetworkError(
+                f"layer {target!r}: {source.size} values {source.shape} feed {size} neurons"
+            )
+        for feed in source.feeds:
+            self._links[feed.population].append((target, feed.relation))
+            pair = (feed.population, target)
+            self._delays[pair] = _span(self._delays.get(pair), feed.delay_ms)
+
+    def build(self, rates: Rates | None = None, *, name: str | None = None) -> Hypergraph:
+        """Make the hypergraph; the builder may be used on.
+
+        Args:
+            rates: of the neurons whose population has none of its own; default: 1 each.
+            name: default: the builder's.
+
+        Raises:
+            NetworkError: rates that do not fit the neurons.
+        """
+        plans = [_Plan.of(self, p) for p in self.populations.values()]
+        offsets = _csr.offsets_of(_joined([plan.counts for plan in plans], np.int64))
+        targets = np.empty(int(offsets[-1]), np.int32)
+        first_group, group_of, sources = 0, [], []
+        for plan in plans:
+            n_groups = len(plan.counts)
+            plan.write(targets, offsets[first_group : first_group + n_groups])
+            group_of.append(plan.group_of + first_group)
+            sources.append(plan.neurons + plan.population.start)
+            first_group += n_groups
+        offsets, targets = _csr.sort_unique(offsets, targets)
+        axon_sources = _joined(sources, np.int64)
+        weights = self._draw_rates(axon_sources, rates or ConstantRates())
+        groups = _joined(group_of, np.int64)
+        if (np.diff(groups) < 0).any():
+            order = np.argsort(groups, kind="stable")
+            groups, axon_sources, weights = groups[order], axon_sources[order], weights[order]
+        n_axons = len(groups)
+        return Hypergraph(
+            self.n_neurons,
+            offsets,
+            targets,
+            _csr.offsets_of(np.bincount(groups, minlength=len(offsets) - 1)),
+            np.arange(n_axons + 1, dtype=np.int64),
+            axon_sources.astype(np.int32),
+            weights,
+            np.ones(n_axons, np.int64),
+            np.ones(self.n_neurons, np.int64),
+            tuple(p for p in self.populations.values()),
+            tuple(Projection(*pair, delay_ms=delay) for pair, delay in self._delays.items()),
+            name or self.name,
+        )
+
+    def _draw_rates(self, axon_sources: Array, rates: Rates) -> Array:
+        weights = rates.draw(axon_sources, self.n_neurons)
+        for name, own in self._rates.items():
+            population = self.populations[name]
+            bounds = np.searchsorted(axon_sources, [population.start, population.stop])
+            neurons = axon_sources[bounds[0] : bounds[1]] - population.start
+            try:
+                weights[bounds[0] : bounds[1]] = own.draw(neurons, population.size)
+            except NetworkError as error:
+                raise NetworkError(f"layer {name!r}: {error}") from None
+        return weights
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The destination sets of one population, before they are written.
+
+    Attributes:
+        population: whose.
+        neurons: int64[n_axons] local ids of the neurons that reach anything, ascending.
+        group_of: int64[n_axons] their groups, numbered from 0.
+        counts: int64[n_groups] pins to write a group (before duplicates are dropped).
+        rows: for each link (relation, shift to global ids, int64[n_groups] its row or n_rows).
+    """
+
+    population: Population
+    neurons: Array
+    group_of: Array
+    counts: Array
+    rows: list[tuple[Relation, int, Array]]
+
+    @classmethod
+    def of(cls, builder: NetworkBuilder, population: Population) -> _Plan:
+        links = [
+            (relation or identity(population.size), builder.populations[target].start)
+            for target, relation in builder._links[population.name]
+        ]
+        links.sort(key=lambda link: link[1])
+        keys = np.zeros(population.size, np.int64)
+        firsts = np.zeros(min(1, population.size), np.int64)
+        for relation, _ in links:  # one key a distinct combination of rows
+            keys, firsts = _distinct(keys * (relation.n_rows + 1) + relation.rows + 1)
+        rows, counts = [], np.zeros(len(firsts), np.int64)
+        for relation, shift in links:
+            lengths = np.append(np.diff(relation.offsets), 0)
+            row = relation.rows[firsts].astype(np.int64)
+            row[row < 0] = relation.n_rows
+            counts += lengths[row]
+            rows.append((relation, shift, row))
+        if not (counts > 0).all():
+            used = counts > 0
+            neurons = np.flatnonzero(used[keys])
+            keys = (np.cumsum(used) - 1)[keys[neurons]]
+            rows = [(relation, shift, row[used]) for relation, shift, row in rows]
+            return cls(population, neurons, keys, counts[used], rows)
+        return cls(population, np.arange(population.size), keys, counts, rows)
+
+    def write(self, targets: Array, starts: Array) -> None:
+        """Write the pins of each group at `starts` of `targets`, link after link."""
+        cursor = starts.copy()
+        for relation, shift, row in self.rows:
+            lengths = np.append(np.diff(relation.offsets), 0)[row]
+            args = (relation.targets, relation.offsets[row], lengths, shift, targets, cursor)
+            work = _csr.offsets_of(lengths + 1)
+            for_chunks(_kernels.copy_shifted_rows, len(row), *args, offsets=work)
+            cursor = cursor + lengths
+
+
+def _distinct(keys: Array) -> tuple[Array, Array]:
+    """(index of each key among the distinct ones, first place of each), cheap for sorted keys."""
+    if not (np.diff(keys) < 0).any():
+        new = np.ones(len(keys), bool)
+        new[1:] = keys[1:] != keys[:-1]
+        return np.cumsum(new) - 1, np.flatnonzero(new)
+    _, firsts, index = np.unique(keys, return_index=True, return_inverse=True)
+    return index.astype(np.int64), firsts
+
+
+def _joined(arrays: list[Array], dtype: Any) -> Array:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _span(a: Delay | None, b: Delay | None) -> Delay | None:
+    if a is None or b is None:
+        return a or b
+    return min(a[0], b[0]), max(a[1], b[1])
