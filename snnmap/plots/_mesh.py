@@ -34,8 +34,10 @@ class Window:
     @classmethod
     def around(cls, cells: Array, grid_width: int, grid_height: int) -> Window:
         """The used cells (int[n, 2]) and a margin of one cell, or everything if it is small."""
-        if grid_width <= 16 and grid_height <= 16 or not len(cells):
-            return cls(0, 0, min(grid_width, 64) - 1, min(grid_height, 64) - 1, grid_width, grid_height)
+        if (grid_width <= 16 and grid_height <= 16) or not len(cells):
+            return cls(
+                0, 0, min(grid_width, 64) - 1, min(grid_height, 64) - 1, grid_width, grid_height
+            )
         (x0, y0), (x1, y1) = cells.min(axis=0) - 1, cells.max(axis=0) + 1
         return cls(
             max(int(x0), 0),
@@ -129,7 +131,9 @@ def frame(axes: Axes, window: Window) -> None:
     axes.set_ylabel("core y")
 
 
-def label_cells(axes: Axes, window: Window, picture: AxesImage, cells: Array, texts: list[str]) -> None:
+def label_cells(
+    axes: Axes, window: Window, picture: AxesImage, cells: Array, texts: list[str]
+) -> None:
     """Write a short text into every cell if the window has few enough of them."""
     if window.width * window.height > MAX_LABELLED_CELLS:
         return
@@ -146,33 +150,41 @@ def label_cells(axes: Axes, window: Window, picture: AxesImage, cells: Array, te
 
 
 def draw_links(
-    axes: Axes, window: Window, starts: Array, ends: Array, loads: Array, *, norm: Normalize, cmap: str
+    axes: Axes,
+    window: Window,
+    starts: Array,
+    steps: Array,
+    loads: Array,
+    *,
+    norm: Normalize,
+    cmap: str,
 ) -> LineCollection:
     """One short stroke a directed link, each direction on its own side, coloured by load.
 
     Args:
         axes: where.
         window: what part of the grid.
-        starts, ends: int[n_links, 2], neighbouring routers; a link that wraps around a torus is
-            drawn as a stub that leaves the grid.
+        starts: int[n_links, 2], router that a link leaves.
+        steps: int[n_links, 2], -1, 0 or 1 along each axis; a link that wraps around a torus leaves
+            the grid.
         loads: float[n_links].
-        norm, cmap: colours.
+        norm: from loads to 0..1.
+        cmap: name of the colour map.
     """
-    a = np.asarray(starts, np.float64)
-    step = np.asarray(ends, np.float64) - a
-    step = np.where(np.abs(step) > 1, -np.sign(step), step)  # wraps around
+    a, step = np.asarray(starts, np.float64), np.asarray(steps, np.float64)
     side = np.stack([step[:, 1], -step[:, 0]], axis=1) * 0.14
-    segments = np.stack([a + 0.18 * step + side, a + 0.82 * step + side], axis=1)
+    segments = np.stack([a + 0.16 * step + side, a + 0.84 * step + side], axis=1)
     span = max(window.width, window.height)
     order = np.argsort(loads, kind="stable")
     lines = LineCollection(
         list(segments[order]),
         cmap=cmap,
         norm=norm,
-        linewidths=float(np.clip(60 / span, 0.7, 5)),
+        linewidths=float(np.clip(70 / span, 0.8, 6)),
         capstyle="butt",
     )
     lines.set_array(np.asarray(loads, np.float64)[order])
+    axes.set_facecolor(UNUSED)
     axes.add_collection(lines)
     frame(axes, window)
     return lines

@@ -9,9 +9,9 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, Formatter, MaxNLocator, PercentFormatter
 
-from snnmap.plots._mesh import Window, draw_cells, draw_links, frame, label_cells, load_norm
+from snnmap.plots._mesh import Window, draw_cells, draw_links, label_cells, load_norm
 
 if TYPE_CHECKING:
     from snnmap.mapping import Mapping, Resource
@@ -64,6 +64,47 @@ def mesh_figure(mapping: Mapping) -> Figure:
     return figure
 
 
+def links_figure(mapping: Mapping) -> Figure:
+    """Spikes/s on every directed link between routers, with and without multicast."""
+    traffic = mapping.traffic
+    if traffic is None:
+        raise ValueError("this mapping has no traffic to draw")
+    profile = mapping.profile
+    links = traffic.links()
+    starts = np.stack([links["x"], links["y"]], axis=1)
+    steps = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
+    steps |= {"northeast": (1, 1), "southwest": (-1, -1)}
+    deltas = np.array([steps[d] for d in links["direction"].tolist()], np.int64).reshape(-1, 2)
+    routers = _placed(mapping).cores // np.array(profile.tile)
+    window = Window.around(
+        np.concatenate([routers, starts]),
+        profile.grid_width // profile.tile[0],
+        profile.grid_height // profile.tile[1],
+    )
+    figure = Figure(figsize=(12.5, 5.8), layout="constrained")
+    figure.suptitle(f"{_title(mapping)}: load of links")
+    for axes, model in zip(figure.subplots(1, 2), ("unicast", "multicast"), strict=True):
+        loads = links[f"{model}_spikes_s"]
+        used = loads > 0
+        picture = draw_links(
+            axes,
+            window,
+            starts[used],
+            deltas[used],
+            loads[used],
+            norm=load_norm(links["unicast_spikes_s"]),
+            cmap=CMAP,
+        )
+        routing = traffic.routing(model)
+        share = routing.max_link_share
+        of = "" if share is None else f", {share:.2%} of its bandwidth"
+        axes.set_title(f"{model}: busiest link {_brief(routing.max_link_load)} spikes/s{of}")
+        axes.set_xlabel("router x")
+        axes.set_ylabel("router y")
+        figure.colorbar(picture, ax=axes, label="spikes/s on a link", format=COUNT, shrink=0.85)
+    return figure
+
+
 def distribution_figure(mapping: Mapping) -> Figure:
     """How many axons enter a neuron, how many cores an axon spans, how synapses share axons."""
     figure = Figure(figsize=(12.5, 4), layout="constrained")
@@ -81,7 +122,7 @@ def distribution_figure(mapping: Mapping) -> Figure:
     second.bar(used, spans[used], width=0.85, color=BAR)
     second.set_yscale("log")
     second.set_ylim(bottom=0.6)
-    second.xaxis.get_major_locator().set_params(integer=True)
+    second.xaxis.set_major_locator(MaxNLocator(integer=True))
     second.set_title("parts an axon spans (lambda)")
     second.set_xlabel("parts among its source and destinations")
     second.set_ylabel("axons")
@@ -95,7 +136,9 @@ def distribution_figure(mapping: Mapping) -> Figure:
 
 
 def _title(mapping: Mapping) -> str:
-    return f"{mapping.hypergraph.name} on {mapping.profile.name}, {mapping.partition.n_parts:,} parts"
+    return (
+        f"{mapping.hypergraph.name} on {mapping.profile.name}, {mapping.partition.n_parts:,} parts"
+    )
 
 
 def _placed(mapping: Mapping) -> Any:
@@ -116,8 +159,12 @@ def _dead(mapping: Mapping) -> Array:
 
 def _draw_utilisation(axes: Axes, mapping: Mapping, window: Window, resource: Resource) -> None:
     cores = _placed(mapping).cores
+    form: Formatter
     if resource.limit is None:
-        values, norm = resource.used.astype(float), Normalize(0, max(1, int(resource.used.max(initial=1))))
+        values, norm = (
+            resource.used.astype(float),
+            Normalize(0, max(1, int(resource.used.max(initial=1)))),
+        )
         label, form = f"{resource.name} (no limit known)", COUNT
         texts = [_brief(v) for v in values]
     else:
@@ -151,7 +198,7 @@ def _draw_sorted(axes: Axes, resource: Resource) -> None:
     axes.set_xlim(0.5, len(values) + 0.5)
     axes.set_ylim(0, top * 1.05)
     axes.yaxis.set_major_formatter(COUNT)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     mean = float(values.mean()) if len(values) else 0.0
     axes.set_title(f"mean {mean:,.0f}, largest {int(values.max(initial=0)):,}")
     axes.set_xlabel("cores, fullest first")
@@ -187,7 +234,13 @@ def _draw_layers(figure: Figure, axes: Axes, mapping: Mapping, window: Window) -
     if not names:
         axes.set_title("the network names no layers")
         draw_cells(
-            axes, window, cores, np.ones(len(cores)), cmap=CMAP, norm=Normalize(0, 2), dead=_dead(mapping)
+            axes,
+            window,
+            cores,
+            np.ones(len(cores)),
+            cmap=CMAP,
+            norm=Normalize(0, 2),
+            dead=_dead(mapping),
         )
         return
     main = shares.argmax(axis=1)
@@ -197,7 +250,9 @@ def _draw_layers(figure: Figure, axes: Axes, mapping: Mapping, window: Window) -
     picture = draw_cells(axes, window, cores, main, cmap=colours, norm=norm, dead=_dead(mapping))
     texts = [f"{m}{'+' if s else ''}" for m, s in zip(main, several, strict=True)]
     label_cells(axes, window, picture, cores, texts)
-    axes.set_title("layer with most neurons of each core" + (" (+ shared)" if several.any() else ""))
+    axes.set_title(
+        "layer with most neurons of each core" + (" (+ shared)" if several.any() else "")
+    )
     shown = np.unique(np.linspace(0, len(names) - 1, min(len(names), 24)).round().astype(int))
     bar = figure.colorbar(picture, ax=axes, ticks=shown, shrink=0.95)
     bar.ax.set_yticklabels([f"{i} {_clip(names[i])}" for i in shown], fontsize=8)
@@ -222,6 +277,3 @@ def _brief(value: float) -> str:
             break
         value /= 1000
     return f"{value:.0f}{unit}" if value >= 9.95 or value == 0 else f"{value:.1f}{unit}"
-
-
-__all__ = ["distribution_figure", "frame", "mesh_figure", "utilization_figure", "draw_links"]

@@ -1,0 +1,335 @@
+"""The whole path in one call: network + profile -> partition -> placement -> traffic -> checked.
+
+    map_network(network, profile)  ->  Mapping  ->  .summary(), .write("out")
+
+Nothing here decides anything; every step is its own room's. The result is verified by
+`snnmap.verification`, which shares no code with the steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnmap.hardware import HardwareProfile, load_profile
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.partitioning import partition as run_partition
+from snnmap.partitioning.bounds import connectivity_lower_bound, parts_lower_bound
+from snnmap.partitioning.feasibility import check_feasible
+from snnmap.partitioning.metrics import PartitionMetrics, measure
+from snnmap.partitioning.result import Partition
+from snnmap.placement import Placement, part_hypergraph, place
+from snnmap.progress import SILENT, Progress
+from snnmap.traffic import TrafficReport, measure_traffic
+from snnmap.verification import verify_mapping
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a network came from, so that a mapping can be repeated and checked.
+
+    Attributes:
+        path: file or name as the user gave it; None for a live object.
+        sha256: of the file's bytes (hex); None if there is no file.
+        options: what was chosen when reading (rates, seeds, directions).
+        seconds: time spent reading.
+    """
+
+    path: str | None = None
+    sha256: str | None = None
+    options: Table[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """How much of one thing every core holds.
+
+    Attributes:
+        name: plural, e.g. ``"inbound axons"``.
+        used: int64[n_parts].
+        limit: most that a core may hold; None if unlimited or not known.
+        is_soft: the limit is a default of the chip's software, not a wall.
+    """
+
+    name: str
+    used: Array
+    limit: int | None
+    is_soft: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A network on a chip, with everything that was decided, measured and checked.
+
+    Attributes:
+        network: as it was given, with shared destination sets stored once.
+        hypergraph: what takes cores; `network` without its inputs if these are off the chip.
+        nodes: int64[hypergraph.n_nodes], the node of `network` that each node is.
+        profile: the chip.
+        limits: what each part had to respect.
+        partition: a part for every node of `hypergraph`.
+        part_graph: the hypergraph of parts.
+        placement: a core for every part; None if not placed.
+        traffic: loads and costs; None if not placed.
+        metrics: of the partition.
+        bounds: lower bounds (parts, connectivity) that no partition can beat.
+        violations: what the independent verifier found wrong; empty for a valid mapping.
+        source: where the network came from.
+        overrides: settings of the profile that the user replaced.
+        preset: of the partitioner.
+        seconds: wall clock by phase: read, partition, place, traffic, verify, total.
+    """
+
+    network: Hypergraph
+    hypergraph: Hypergraph
+    nodes: Array
+    profile: HardwareProfile
+    limits: Limits
+    partition: Partition
+    part_graph: Hypergraph
+    placement: Placement | None
+    traffic: TrafficReport | None
+    metrics: PartitionMetrics
+    bounds: tuple[int, float]
+    violations: tuple[str, ...] = ()
+    source: Source = field(default_factory=Source)
+    overrides: tuple[str, ...] = ()
+    preset: str = "default"
+    seconds: Table[str, float] = field(default_factory=dict)
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the independent check found nothing wrong."""
+        return not self.violations
+
+    @property
+    def is_complete(self) -> bool:
+        """False if a time limit or an interruption ended a search early."""
+        return self.partition.complete and (self.placement is None or self.placement.complete)
+
+    @property
+    def inputs_off_chip(self) -> bool:
+        """Whether input populations take no core."""
+        return self.hypergraph.n_nodes < self.network.n_nodes
+
+    @cached_property
+    def node_parts(self) -> Array:
+        """int32[network.n_nodes]: part of each node; -1 for inputs off the chip."""
+        parts = np.full(self.network.n_nodes, -1, np.int32)
+        parts[self.nodes] = self.partition.parts
+        return parts
+
+    @cached_property
+    def resources(self) -> tuple[Resource, ...]:
+        """What cores hold, in the order neurons, inbound, outbound, (all) axons, synapses."""
+        m, limits, soft = self.metrics, self.limits, self.profile.soft
+        rows = [
+            ("neurons", m.sizes, limits.max_size, "neurons_per_core"),
+            ("inbound axons", m.inbound, limits.max_inbound, "inbound_axons_per_core"),
+            ("outbound axons", m.outbound, limits.max_outbound, "outbound_axons_per_core"),
+            ("axons in and out", m.incident, limits.max_incident, "incident_axons_per_core"),
+            ("synapses", m.synapses, limits.max_synapses, "synapses_per_core"),
+        ]
+        return tuple(
+            Resource(name, used, limit, key in soft)
+            for name, used, limit, key in rows
+            if limit is not None or key != "incident_axons_per_core"
+        )
+
+    @cached_property
+    def spike_loads(self) -> Array:
+        """float64[n_parts]: spikes/s that leave each part's neurons or reach them."""
+        g = self.part_graph
+        weights = np.repeat(g.weights, np.diff(g.source_offsets))
+        loads = np.bincount(g.sources, weights, minlength=g.n_nodes)
+        per_group = np.add.reduceat(np.append(g.weights, 0.0), g.hedge_offsets[:-1])
+        per_group[np.diff(g.hedge_offsets) == 0] = 0.0
+        rows = np.repeat(per_group, np.diff(g.group_offsets))
+        return np.asarray(loads + np.bincount(g.destinations, rows, minlength=g.n_nodes))
+
+    def layer_shares(self) -> tuple[list[str], Array]:
+        """(layer names, int64[n_parts, n_layers] neurons of each layer in each part)."""
+        layers = self.hypergraph.populations
+        shares = np.zeros((self.partition.n_parts, len(layers)), np.int64)
+        for i, layer in enumerate(layers):
+            parts = self.partition.parts[layer.start : layer.stop]
+            shares[:, i] = np.bincount(parts, minlength=self.partition.n_parts)
+        return [layer.name for layer in layers], shares
+
+    @cached_property
+    def content_sha256(self) -> str:
+        """Digest of the network itself, whatever file it came from."""
+        return network_digest(self.network)
+
+    def summary(self) -> str:
+        """Network, chip, result, bounds, utilisation and costs as aligned plain text."""
+        from snnmap.report import summary_text
+
+        return summary_text(self)
+
+    def write(self, folder: str | Path, *, plots: bool = True, neurons: bool = False) -> list[Path]:
+        """Write every result file into `folder`, all or none; see `snnmap.writers.mapping`.
+
+        Args:
+            folder: made if missing; files of an earlier mapping in it are replaced.
+            plots: draw the figures.
+            neurons: also write ``neurons.csv``, one line a neuron.
+
+        Returns:
+            The files, in alphabetical order.
+
+        Raises:
+            OutputError: the folder cannot be written.
+        """
+        from snnmap.writers.atomic import result_folder
+        from snnmap.writers.mapping import RESULT_FILES, write_files
+
+        folder = Path(folder)
+        with result_folder(folder, known=RESULT_FILES) as stage:
+            names = write_files(self, stage, plots=plots, neurons=neurons)
+        return sorted(folder / name for name in names)
+
+
+def map_network(
+    network: Hypergraph,
+    profile: HardwareProfile | str,
+    *,
+    algorithm: str = "multilevel",
+    preset: str = "default",
+    config: Any = None,
+    engine: str = "auto",
+    seed: int = 0,
+    placer: str = "auto",
+    refine: str = "force-directed",
+    inputs_off_chip: bool = False,
+    limits: Limits | None = None,
+    only_partition: bool = False,
+    overrides: Sequence[str] = (),
+    source: Source | None = None,
+    progress: Progress = SILENT,
+) -> Mapping:
+    """Partition a network, place its parts on a chip, measure and verify the result.
+
+    Args:
+        network: the network.
+        profile: the chip, or its name.
+        algorithm: of partitioning, see :func:`snnmap.partitioning.partition`.
+        preset: its time against quality.
+        config: its settings instead of a preset.
+        engine: ``"auto"``, ``"cpu"`` or ``"gpu"``.
+        seed: same seed, same mapping.
+        placer: a name of ``snnmap.placement.PLACERS``.
+        refine: a name of ``snnmap.placement.REFINEMENTS``.
+        inputs_off_chip: input populations take no core.
+        limits: instead of the profile's own.
+        only_partition: stop before placement.
+        overrides: settings of the profile that the user replaced; applied if `profile` is a name,
+            and recorded.
+        source: where the network came from, for the records.
+        progress: who listens, and may stop the search early (the best valid state is returned).
+
+    Raises:
+        LimitError: something cannot fit: what, how much, the limit, a remedy.
+        ConfigError, EngineError, ProfileError: settings that do not exist or cannot run.
+    """
+    began = time.perf_counter()
+    if isinstance(profile, str):
+        profile = load_profile(profile, overrides)
+    limits = profile.limits if limits is None else limits
+    source = Source() if source is None else source
+    seconds = {"read": source.seconds}
+
+    network = network.grouped()
+    hypergraph, nodes = network, np.arange(network.n_nodes)
+    if inputs_off_chip:
+        hypergraph, nodes = network.without_inputs()
+    check_feasible(hypergraph, limits, profile=profile.name)
+
+    with _timed(seconds, "partition"):
+        partition = run_partition(
+            hypergraph,
+            limits,
+            algorithm=algorithm,
+            preset=preset,
+            config=config,
+            engine=engine,
+            seed=seed,
+            progress=progress,
+        )
+    part_graph = part_hypergraph(hypergraph, partition)
+    placement = traffic = None
+    if not only_partition:
+        with _timed(seconds, "place"):
+            placement = place(
+                part_graph, profile, placer=placer, refine=refine, seed=seed, progress=progress
+            )
+        with _timed(seconds, "traffic"):
+            traffic = measure_traffic(part_graph, placement, profile, progress=progress)
+    mapping = Mapping(
+        network=network,
+        hypergraph=hypergraph,
+        nodes=nodes,
+        profile=profile,
+        limits=limits,
+        partition=partition,
+        part_graph=part_graph,
+        placement=placement,
+        traffic=traffic,
+        metrics=measure(hypergraph, partition.parts),
+        bounds=(
+            parts_lower_bound(hypergraph, limits),
+            connectivity_lower_bound(hypergraph, limits),
+        ),
+        source=source,
+        overrides=tuple(overrides),
+        preset=preset,
+    )
+    with _timed(seconds, "verify"):
+        violations = verify_mapping(
+            hypergraph,
+            partition.parts,
+            None if placement is None else placement.cores,
+            profile,
+            limits,
+            connectivity=mapping.metrics.connectivity,
+            traffic=traffic,
+        )
+    seconds["total"] = source.seconds + time.perf_counter() - began
+    return replace(mapping, violations=violations, seconds=seconds)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    seconds[phase] = time.perf_counter() - began
+
+
+def network_digest(network: Hypergraph) -> str:
+    """SHA-256 (hex) over node count, groups, sources, weights and sizes of a network."""
+    digest = hashlib.sha256(str(network.n_nodes).encode())
+    for array in (
+        network.group_offsets,
+        network.destinations,
+        network.hedge_offsets,
+        network.source_offsets,
+        network.sources,
+        network.weights,
+        network.axon_counts,
+        network.node_sizes,
+    ):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
