@@ -1,0 +1,16 @@
+"""Placement: which part of the network sits on which core.
+
+    part_graph = part_hypergraph(hypergraph, partition)
+    placement = place(part_graph, profile, placer="auto")
+
+`metric` knows distances, `region` where parts may go, `flows` how much they talk; `placers` lay the
+parts out and `refine` improves any layout.
+"""
+
+from snnmap.placement.part_graph import part_hypergraph
+from snnmap.placement.place import place
+from snnmap.placement.placers import PLACERS
+from snnmap.placement.refine import REFINEMENTS
+from snnmap.placement.result import Placement
+
+__all__ = ["PLACERS", "REFINEMENTS", "Placement", "part_hypergraph", "place"]

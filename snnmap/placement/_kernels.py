@@ -1,0 +1,163 @@
+"""Compiled steps of placement on integers: cost fields, best swaps, exact gains.
+
+A part p at cell a pays  C_p(a) = X[p, x(a)] + Y[p, y(a)],  X[p, x] = sum_q rate(p, q) * dx[x, x_q]
+and Y likewise. Swapping p (at a) with r (at b; r may be absent) saves
+
+    gain = C_p(a) - C_p(b) + C_r(b) - C_r(a) - 2 * rate(p, r) * d(a, b),
+
+the last term because neither of the two comes closer to the other.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def fill_fields(offsets, neighbours, rates, places, table, fields, start, stop):
+    """fields[p, :] = sum_q rate(p, q) * table[places[q], :] for parts start..stop-1.
+
+    `places` are indices of all parts along one axis. Rates that share a place are added first.
+    """
+    n = table.shape[0]
+    pull = np.zeros(n, np.int64)
+    for p in range(start, stop):
+        pull[:] = 0
+        for i in range(offsets[p], offsets[p + 1]):
+            pull[places[neighbours[i]]] += rates[i]
+        fields[p, :] = 0
+        for there in range(n):
+            amount = pull[there]
+            if amount:
+                for here in range(n):
+                    fields[p, here] += amount * table[there, here]
+
+
+@njit(cache=True, nogil=True)
+def rate_between(offsets, neighbours, rates, p, r):
+    """rate(p, r) by bisection in the row of p; 0 if they are not linked."""
+    low, high = offsets[p], offsets[p + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if neighbours[middle] < r:
+            low = middle + 1
+        else:
+            high = middle
+    if low < offsets[p + 1] and neighbours[low] == r:
+        return rates[low]
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def propose_swaps(
+    offsets,
+    neighbours,
+    rates,
+    cell_of,
+    part_at,
+    locked,
+    table_x,
+    table_y,
+    fields_x,
+    fields_y,
+    reach,
+    best_cells,
+    best_gains,
+    start,
+    stop,
+):
+    """Best cell of each part start..stop-1 by the gain of swapping with what is there.
+
+    Parts are independent of each other here; ties go to the lowest cell, no gain > 0 gives cell -1.
+    `part_at` is -1 for empty and -2 for blocked cells, `locked[p]` parts neither move nor make way.
+    Only cells within `reach` columns and rows of the part are tried.
+    """
+    n_rows = table_y.shape[0]
+    n_columns = part_at.shape[0] // n_rows
+    for p in range(start, stop):
+        best_cells[p], best_gains[p] = -1, 0
+        if locked[p]:
+            continue
+        a = cell_of[p]
+        xa, ya = a // n_rows, a % n_rows
+        here = fields_x[p, xa] + fields_y[p, ya]
+        for xb in range(max(0, xa - reach), min(n_columns, xa + reach + 1)):
+            left = here - fields_x[p, xb]
+            for yb in range(max(0, ya - reach), min(n_rows, ya + reach + 1)):
+                b = xb * n_rows + yb
+                r = part_at[b]
+                if r == -2 or b == a:
+                    continue
+                gain = left - fields_y[p, yb]
+                if r >= 0:
+                    if locked[r]:
+                        continue
+                    gain += fields_x[r, xb] + fields_y[r, yb] - fields_x[r, xa] - fields_y[r, ya]
+                if gain > best_gains[p]:
+                    if r >= 0:
+                        between = rate_between(offsets, neighbours, rates, p, r)
+                        gain -= 2 * between * (table_x[xa, xb] + table_y[ya, yb])
+                    if gain > best_gains[p]:
+                        best_gains[p], best_cells[p] = gain, b
+
+
+@njit(cache=True, nogil=True)
+def swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b):
+    """Exact gain of moving p from cell a to b and r (-1 for none) from b to a, as of now."""
+    n_rows = table_y.shape[0]
+    xa, ya, xb, yb = a // n_rows, a % n_rows, b // n_rows, b % n_rows
+    gain = 0
+    for i in range(offsets[p], offsets[p + 1]):
+        q = neighbours[i]
+        if q != r:
+            x, y = cell_of[q] // n_rows, cell_of[q] % n_rows
+            gain += rates[i] * (table_x[xa, x] + table_y[ya, y] - table_x[xb, x] - table_y[yb, y])
+    if r >= 0:
+        for i in range(offsets[r], offsets[r + 1]):
+            q = neighbours[i]
+            if q != p:
+                x, y = cell_of[q] // n_rows, cell_of[q] % n_rows
+                gain += rates[i] * (
+                    table_x[xb, x] + table_y[yb, y] - table_x[xa, x] - table_y[ya, y]
+                )
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def apply_swaps(
+    offsets, neighbours, rates, cell_of, part_at, table_x, table_y, order, best_cells, claimed
+):
+    """Swap in the given order of parts wherever the gain is still positive; returns its sum.
+
+    A swap is skipped when one of its cells was claimed by an earlier one, so every proposal stands
+    for the pair of parts it was made for; its gain counts all earlier swaps (exact, never a loss).
+    """
+    total = 0
+    for p in order:
+        a, b = cell_of[p], best_cells[p]
+        if claimed[a] or claimed[b]:
+            continue
+        r = part_at[b]
+        gain = swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b)
+        if gain > 0:
+            claimed[a] = claimed[b] = True
+            part_at[a], part_at[b] = r, p
+            cell_of[p] = b
+            if r >= 0:
+                cell_of[r] = a
+            total += gain
+    return total
+
+
+@njit(cache=True, nogil=True)
+def total_cost(offsets, neighbours, rates, cell_of, table_x, table_y):
+    """Sum over unordered pairs of rate x distance."""
+    n_rows = table_y.shape[0]
+    total = 0
+    for p in range(len(offsets) - 1):
+        x, y = cell_of[p] // n_rows, cell_of[p] % n_rows
+        for i in range(offsets[p], offsets[p + 1]):
+            q = neighbours[i]
+            if q < p:
+                there = cell_of[q]
+                total += rates[i] * (table_x[x, there // n_rows] + table_y[y, there % n_rows])
+    return total

@@ -1,0 +1,70 @@
+"""One call from a part-level hypergraph and a chip to a core for every part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from snnmap.errors import ConfigError
+from snnmap.hardware import HardwareProfile
+from snnmap.hypergraph import Hypergraph
+from snnmap.placement.metric import Metric
+from snnmap.placement.placers import PLACERS
+from snnmap.placement.refine import REFINEMENTS, Board
+from snnmap.placement.region import Core, make_site
+from snnmap.placement.result import Placement
+from snnmap.placement.task import Task
+from snnmap.progress import SILENT, Progress
+
+
+def place(
+    part_graph: Hypergraph,
+    profile: HardwareProfile,
+    *,
+    placer: str = "auto",
+    refine: str = "force-directed",
+    seed: int = 0,
+    fixed: Mapping[int, Core] | None = None,
+    forbidden: Collection[Core] = (),
+    progress: Progress = SILENT,
+) -> Placement:
+    """Give every part a core so that spikes travel cheaply.
+
+    Args:
+        part_graph: nodes are parts (see :func:`snnmap.placement.part_hypergraph`).
+        profile: the chip; dead cores are never used.
+        placer: a name of ``PLACERS``.
+        refine: a name of ``REFINEMENTS``.
+        seed: for whatever draws random numbers.
+        fixed: part -> global (x, y) where it must be.
+        forbidden: further cores that must stay empty.
+        progress: told of rounds; when it expires the best placement so far is returned.
+
+    Raises:
+        ConfigError: unknown name, or a fixed or forbidden core that cannot be one.
+        LimitError: more parts than usable cores.
+    """
+    for name, known, what in ((placer, PLACERS, "placer"), (refine, REFINEMENTS, "refinement")):
+        if name not in known:
+            raise ConfigError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+    begin = time.perf_counter()
+    metric = Metric.of(profile)
+    site = make_site(metric, part_graph.n_nodes, fixed or {}, set(forbidden), part_graph.name)
+    task = Task(part_graph, site, seed, progress)
+    progress.start("place", unit="rounds")
+    cell_of = PLACERS[placer](task)
+    placed = time.perf_counter()
+    cell_of = REFINEMENTS[refine](task.flows, task.region, cell_of, progress=progress)
+    progress.finish()
+    board = Board.of(task.flows, task.region, cell_of)
+    return Placement(
+        cores=task.region.cores[cell_of].astype(np.int32),
+        placer=placer,
+        refine=refine,
+        seed=seed,
+        objective=board.cost() / (task.flows.scale * metric.cost_hop),
+        complete=not progress.expired(),
+        seconds={"start": placed - begin, "refine": time.perf_counter() - placed},
+    )
