@@ -28,6 +28,7 @@ import numpy as np
 
 from snnmap import _csr
 from snnmap.errors import NetworkError
+from snnmap.hypergraph import MAX_NODES
 from snnmap.networks import _kernels
 from snnmap.networks.relations import Relation
 from snnmap.parallel import for_chunks
@@ -169,6 +170,16 @@ def join_channels(spatial: Shape, channels: int, layout: Layout) -> Shape:
     return (*spatial, channels) if layout == "hwc" else (channels, *spatial)
 
 
+def check_size(size: int) -> None:
+    """Refuse a layer that 32-bit ids cannot number, before any memory is taken.
+
+    Raises:
+        NetworkError: more than `MAX_NODES` values.
+    """
+    if size > MAX_NODES:
+        raise NetworkError(f"{size:,} values exceed the {MAX_NODES:,} ids there are")
+
+
 def window_geometry(
     n_in: int, kernel: int, stride: int, padding: Any, dilation: int, ceil_mode: bool = False
 ) -> tuple[int, int]:
@@ -239,6 +250,7 @@ def _slide(
     if rank == 1:
         windows.insert(0, (np.array([0, 1]), np.zeros(1, np.int64)))
     height, width = (1, *out) if rank == 1 else out
+    check_size(height * width * filters)
     (y_offsets, y_outputs), (x_offsets, x_outputs) = windows
 
     block, n_pixels = filters // groups, prod(spatial)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from snnmap.errors import NetworkError
+from snnmap.errors import InputError, NetworkError
+from snnmap.networks import schema
+from snnmap.networks.schema import Keys
 
 Array = np.ndarray[Any, Any]
 
@@ -104,6 +107,60 @@ class GivenRates:
                 f"{len(values)} rates for {n_neurons} neurons; expected one a neuron"
             )
         return values[neurons]
+
+
+_TABLES = {
+    "lognormal": Keys(
+        {},
+        {
+            "kind": (schema.text, ""),
+            "median": (schema.positive, 1.0),
+            "cv": (schema.non_negative, 1.58),
+            "seed": (schema.count_or_zero, 7),
+        },
+    ),
+    "constant": Keys({"rate": schema.non_negative}, {"kind": (schema.text, "")}),
+    "values": Keys({"values": schema.anything}, {"kind": (schema.text, "")}),
+    "file": Keys({"file": schema.text}, {"kind": (schema.text, "")}),
+}
+
+
+def rates_from(value: Any, folder: Path) -> Rates | None:
+    """Rates as a model file gives them.
+
+    Args:
+        value: None, a number (constant), or a table: ``kind = "lognormal"`` with median, cv and
+            seed; ``kind = "constant"`` with rate; ``kind = "values"`` with a list;
+            ``kind = "file"`` with a .npy file or a text file of one number a line.
+        folder: that file names are relative to.
+
+    Raises:
+        NetworkError: a value of another form.
+        InputError: a file that cannot be read.
+    """
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ConstantRates(float(value))
+    if not isinstance(value, dict) or value.get("kind") not in _TABLES:
+        kinds = ", ".join(_TABLES)
+        raise NetworkError(f"rates are {value!r}; expected a number or a table of kind {kinds}")
+    kind = value["kind"]
+    keys = _TABLES[kind].read(value, "rates")
+    del keys["kind"]
+    if kind == "lognormal":
+        return LognormalRates(**keys)
+    if kind == "constant":
+        return ConstantRates(**keys)
+    if kind == "values":
+        return GivenRates(np.asarray(keys["values"]))
+    path = folder / keys["file"]
+    try:
+        values = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, ndmin=1)
+    except (OSError, ValueError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or "is no array of numbers"
+        raise InputError(path, f"rates cannot be read: {reason}") from None
+    return GivenRates(values)
 
 
 def _check(fine: bool, what: str, value: float, wanted: str) -> None:
