@@ -1,0 +1,111 @@
+"""Compiled passes over the words of a record file and over the bytes of a text file."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_NEWLINE, _PERCENT, _ZERO, _SPACE = 10, 37, 48, 32
+
+
+@njit(cache=True, nogil=True)
+def walk_records(words, n_edges, edge, position, until, starts, counts, seconds, weights):
+    """Note where records lie: u32 count, u32 second, u32 row[count], u32 weight bits.
+
+    Begins with record `edge` at word `position` and stops at `until`, at the last record or before
+    one that does not fit into `words`. Returns (next record, its word).
+    """
+    n_words = len(words)
+    while edge < n_edges and position < until:
+        room = n_words - position - 3
+        if room < 0 or np.int64(words[position]) > room:
+            break
+        count = np.int64(words[position])
+        starts[edge] = position + 2
+        counts[edge] = count
+        seconds[edge] = words[position + 1]
+        weights[edge] = words[position + 2 + count]
+        position += 3 + count
+        edge += 1
+    return edge, position
+
+
+@njit(cache=True, nogil=True)
+def sort_rows_in_place(pins, starts, counts, start, stop):
+    """Sort rows where they lie and move duplicates out; counts[i] = distinct ids of row i.
+
+    Rows that ascend already are only read, so that a copy-on-write map keeps their pages shared.
+    """
+    for row in range(start, stop):
+        first = starts[row]
+        last = first + counts[row]
+        ascending = True
+        for j in range(first + 1, last):
+            if pins[j] <= pins[j - 1]:
+                ascending = False
+                break
+        if ascending:
+            continue
+        pins[first:last].sort()
+        kept = first + 1
+        for j in range(first + 1, last):
+            if pins[j] != pins[j - 1]:
+                pins[kept] = pins[j]
+                kept += 1
+        counts[row] = kept - first
+
+
+@njit(cache=True, nogil=True)
+def find_lines(text, position, starts, tokens):
+    """Note content lines (not blank, not `%` comments): their first byte and number of tokens.
+
+    Stops when `starts` is full. Returns (number of lines, byte after the last one noted).
+    """
+    n_lines = 0
+    n_bytes = len(text)
+    while position < n_bytes and n_lines < len(starts):
+        first = -1
+        n_tokens = 0
+        inside = False
+        while position < n_bytes and text[position] != _NEWLINE:
+            if text[position] <= _SPACE:
+                inside = False
+            elif not inside:
+                if first < 0:
+                    if text[position] == _PERCENT:
+                        while position < n_bytes and text[position] != _NEWLINE:
+                            position += 1
+                        break
+                    first = position
+                inside = True
+                n_tokens += 1
+            position += 1
+        position += 1
+        if first >= 0:
+            starts[n_lines] = first
+            tokens[n_lines] = n_tokens
+            n_lines += 1
+    return n_lines, position
+
+
+@njit(cache=True, nogil=True)
+def parse_lines(text, starts, offsets, values, start, stop):
+    """values[offsets[i]:offsets[i + 1]] = the whole numbers of the line at starts[i].
+
+    A token that is not a whole number below 2**62 becomes -1 - (its first byte).
+    """
+    for line in range(start, stop):
+        position = starts[line]
+        for i in range(offsets[line], offsets[line + 1]):
+            while text[position] <= _SPACE:
+                position += 1
+            first = position
+            value = np.int64(0)
+            while position < len(text) and text[position] > _SPACE:
+                digit = np.int64(text[position]) - _ZERO
+                if value >= 0 and 0 <= digit <= 9 and position - first < 18:
+                    value = value * 10 + digit
+                else:
+                    value = np.int64(-1)
+                position += 1
+            values[i] = value if value >= 0 else -1 - first

@@ -1,0 +1,73 @@
+"""What every reader asks of a file before it takes memory for it."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from snnmap.errors import InputError
+from snnmap.hypergraph import MAX_NODES
+
+FREE_NODES = 1 << 24
+"""Nodes that a header may announce without the file being long enough to link them all."""
+
+
+def input_size(path: Path) -> int:
+    """Bytes of a regular, non-empty, readable file.
+
+    Raises:
+        InputError: there is no such file, it is no regular file, it is empty or may not be read.
+    """
+    try:
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode):
+            with path.open("rb"):
+                pass
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(path, "is a folder; expected a network file")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(path, "is not a regular file; save the stream to a file first")
+    if found.st_size == 0:
+        raise InputError(path, "is empty; expected a network")
+    return found.st_size
+
+
+def check_node_count(path: Path, n_nodes: int, n_ids: int, *, place: str = "header") -> None:
+    """Refuse a number of nodes that the file cannot mean, before memory is taken for it.
+
+    Args:
+        path: the file.
+        n_nodes: what its header says.
+        n_ids: how many node ids the file is long enough to hold.
+        place: where the number stands.
+
+    Raises:
+        InputError: `n_nodes` is negative, above 2**31 - 1, or exceeds `n_ids` by more than
+            16.8 million nodes without a link.
+    """
+    if not 0 <= n_nodes <= MAX_NODES:
+        raise InputError(path, f"{n_nodes} nodes; expected 0 to {MAX_NODES}", place=place)
+    if n_nodes > FREE_NODES + n_ids:
+        raise InputError(
+            path,
+            f"{n_nodes} nodes, but the file is only long enough to name {n_ids} of them; "
+            f"expected at most {FREE_NODES} nodes without a link",
+            place=place,
+        )
+
+
+@contextmanager
+def located(path: Path) -> Iterator[None]:
+    """Give errors about a hypergraph that is built from a file the path of that file."""
+    try:
+        yield
+    except InputError as error:
+        if error.path == str(path):
+            raise
+        raise InputError(path, error.problem, place=error.place) from None
