@@ -106,7 +106,7 @@ def sourceless_hedges(demand: Demand) -> Array:
 
 
 def _rows(demand: Demand, limits: Limits, spans: Array) -> Iterator[_Row]:
-    """Each neuron takes its room and synapses once, each axon an entry in every core of its span."""
+    """Each neuron takes its room and synapses once, each axon an entry in each core of its span."""
     h = demand.on_chip
     sourced = np.diff(h.source_offsets) > 0
     inbound = int((h.group_axons * spans).sum())

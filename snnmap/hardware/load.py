@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from snnmap.errors import ProfileError
-from snnmap.hardware.profile import Costs, HardwareProfile, Provenance
+from snnmap.hardware.profile import CONFIDENCES, Costs, HardwareProfile, Provenance
 from snnmap.hardware.schema import (
     BOTH_AXES,
     KEYS,
@@ -65,7 +65,9 @@ def load_profile(
     path = _find(name_or_path)
     name, description, entries = _read(path)
     for text in overrides:
-        entries.update(_read_override(text, f"profile {name!r}"))
+        new = _read_override(text, f"profile {name!r}")
+        entries.update(new)
+        _check_effect(name, entries, new)
     return _build(name, description, entries)
 
 
@@ -148,25 +150,27 @@ def _read_override(text: str, where: str) -> dict[str, Entry]:
     }
 
 
+def _check_effect(name: str, entries: dict[str, Entry], new: dict[str, Entry]) -> None:
+    """Refuse an override that would change nothing: bits of synapses that are not counted so."""
+    memory = ("synapse_bits_per_core", "bits_per_synapse")
+    for key in memory:
+        if key not in new:
+            continue
+        if "synapses_per_core" in entries:
+            why = "the profile states synapses_per_core itself; override that"
+        elif not all(k in entries for k in memory):
+            why = f"synapses follow only from both {' and '.join(memory)}"
+        else:
+            continue
+        raise ProfileError(f"profile {name!r}: override of {key} has no effect: {why}")
+
+
 def _build(name: str, description: str, entries: dict[str, Entry]) -> HardwareProfile:
+    entries = {**_derive_synapses(name, entries), **entries}
+
     def value(key: str, default: Any = None) -> Any:
         return entries[key].value if key in entries else default
 
-    limits = {field: value(key) for key, field in LIMIT_FIELDS.items()}
-    provenance = {key: entry.provenance for key, entry in entries.items()}
-    bits, each = value("synapse_bits_per_core"), value("bits_per_synapse")
-    if limits["max_synapses"] is None and "synapses_per_core" not in entries and bits and each:
-        if bits < each:
-            raise ProfileError(
-                f"profile {name!r}: bits_per_synapse is {each}, more than the {bits} of "
-                "synapse_bits_per_core"
-            )
-        limits["max_synapses"] = bits // each
-        provenance["synapses_per_core"] = Provenance(
-            f"synapse_bits_per_core / bits_per_synapse = {bits} / {each}; "
-            f"{entries['synapse_bits_per_core'].provenance.source}",
-            "derived",
-        )
     chips = value("chips", (1, 1))
     width, height = value("width"), value("height")
     return HardwareProfile(
@@ -179,14 +183,38 @@ def _build(name: str, description: str, entries: dict[str, Entry]) -> HardwarePr
         tile=value("tile", (1, 1)),
         dead_cores=value("dead_cores", frozenset())
         | _in_every_chip(name, value("missing_cores", frozenset()), width, height, chips),
-        limits=Limits(**limits),
+        limits=Limits(**{field: value(key) for key, field in LIMIT_FIELDS.items()}),
         costs=Costs(**{field.name: value(field.name) for field in fields(Costs)}),
         max_delay_steps=value("max_delay_steps"),
         timestep_ms=value("timestep_ms"),
         soft=frozenset(key for key, entry in entries.items() if entry.soft),
         unknown=frozenset(key for key, entry in entries.items() if entry.unknown),
-        provenance=provenance,
+        provenance={key: entry.provenance for key, entry in entries.items()},
     )
+
+
+def _derive_synapses(name: str, entries: dict[str, Entry]) -> dict[str, Entry]:
+    """``synapses_per_core`` from the bits of the memory and of a synapse, where both are given."""
+    memory, each = entries.get("synapse_bits_per_core"), entries.get("bits_per_synapse")
+    if not (memory and memory.value and each and each.value):
+        return {}
+    if memory.value < each.value:
+        raise ProfileError(
+            f"profile {name!r}: bits_per_synapse is {each.value}, more than the {memory.value} of "
+            "synapse_bits_per_core"
+        )
+    said_by = Provenance(
+        f"{memory.value} bits ({memory.provenance.source}) / {each.value} bits a synapse "
+        f"({each.provenance.source})",
+        max(
+            "derived",
+            memory.provenance.confidence,
+            each.provenance.confidence,
+            key=CONFIDENCES.index,
+        ),
+    )
+    soft = memory.soft or each.soft
+    return {"synapses_per_core": Entry(memory.value // each.value, said_by, soft)}
 
 
 def _in_every_chip(

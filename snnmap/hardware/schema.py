@@ -120,13 +120,12 @@ def _cores(value: Any) -> frozenset[tuple[int, int]]:
         found = re.fullmatch(r"(\d+)(?:-(\d+))?,(\d+)(?:-(\d+))?", re.sub(r"\s", "", str(item)))
         if not found:
             raise ValueError(expected)
-        x0, y0 = int(found[1]), int(found[3])
-        xs, ys = range(x0, int(found[2] or x0) + 1), range(y0, int(found[4] or y0) + 1)
-        if not xs or not ys:
+        x0, x1, y0, y1 = (int(found[i] or found[i - 1]) for i in (1, 2, 3, 4))
+        if x1 < x0 or y1 < y0:
             raise ValueError(expected + "; ranges rise")
-        if len(cores) + len(xs) * len(ys) > MAX_DEAD_CORES:
+        if len(cores) + (x1 - x0 + 1) * (y1 - y0 + 1) > MAX_DEAD_CORES:
             raise ValueError(f"at most {MAX_DEAD_CORES} cores")
-        cores.update((x, y) for x in xs for y in ys)
+        cores.update((x, y) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1))
     return frozenset(cores)
 
 
