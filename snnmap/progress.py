@@ -34,6 +34,11 @@ class Progress:
         """Ask the work to stop at the next step (Ctrl-C handlers call this)."""
         self._cancelled = True
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+        return self._cancelled
+
     def expired(self) -> bool:
         """True once the time budget is spent or the work was cancelled."""
         if self._cancelled:
