@@ -5,38 +5,68 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def fill_cores(sizes, fan_ins, axons_out, offsets, groups, axons, caps, parts):
+def fill_cores(
+    sizes,
+    fan_ins,
+    in_offsets,
+    in_groups,
+    group_axons,
+    out_offsets,
+    out_hedges,
+    hedge_groups,
+    axons,
+    caps,
+    parts,
+):
     """Fill cores in order of ids; returns their number, 0 if some neuron fits no empty core.
 
-    sizes, fan_ins, axons_out: int64[n_nodes]; offsets int64[n_nodes + 1] and groups int32[...]: the
-    groups that end in each node; axons: int64[n_groups]; caps: int64[5], neurons, inbound,
-    outbound and incident axons, synapses of a core; parts: int32[n_nodes], filled.
+    sizes and fan_ins: int64[n_nodes]; in_offsets int64[n_nodes + 1] and in_groups int32[...]: the
+    groups that end in each node; group_axons: int64[n_groups]; out_offsets and out_hedges likewise:
+    the h-edges that begin in each node; hedge_groups and axons: int64[n_hedges]; caps: int64[5],
+    neurons, inbound, outbound and incident axons, synapses of a core; parts: int32[n_nodes],
+    filled. A node that does not fit leaves marks of a core that is closed, which nobody reads.
     """
-    seen = np.full(len(axons), -1, np.int32)
+    entered = np.full(len(group_axons), -1, np.int32)  # core whose inbound axons hold the group
+    left = np.full(len(axons), -1, np.int32)  # core whose outbound axons hold the h-edge
+    sending = np.zeros(len(group_axons), np.int64)  # axons of the group that begin in core ...
+    sending_core = np.full(len(group_axons), -1, np.int32)  # ... this one
     part = 0
-    size = inbound = outbound = synapses = 0
+    size = inbound = outbound = incident = synapses = 0
     for node in range(len(sizes)):
         for fresh in range(2):
-            new = 0
-            for i in range(offsets[node], offsets[node + 1]):
-                if seen[groups[i]] != part:
-                    new += axons[groups[i]]
-            into, out = inbound + new, outbound + axons_out[node]
-            total, pins = size + sizes[node], synapses + fan_ins[node]
+            for i in range(in_offsets[node], in_offsets[node + 1]):
+                g = in_groups[i]
+                if entered[g] != part:
+                    entered[g] = part
+                    inbound += group_axons[g]
+                    incident += group_axons[g]
+                    if sending_core[g] == part:
+                        incident -= sending[g]
+            for i in range(out_offsets[node], out_offsets[node + 1]):
+                e = out_hedges[i]
+                g = hedge_groups[e]
+                if left[e] != part:
+                    left[e] = part
+                    outbound += axons[e]
+                    if sending_core[g] != part:
+                        sending_core[g] = part
+                        sending[g] = 0
+                    sending[g] += axons[e]
+                    if entered[g] != part:
+                        incident += axons[e]
+            size += sizes[node]
+            synapses += fan_ins[node]
             if (
-                total <= caps[0]
-                and into <= caps[1]
-                and out <= caps[2]
-                and into + out <= caps[3]
-                and pins <= caps[4]
+                size <= caps[0]
+                and inbound <= caps[1]
+                and outbound <= caps[2]
+                and incident <= caps[3]
+                and synapses <= caps[4]
             ):
                 break
             if fresh:
                 return 0
             part += 1
-            size = inbound = outbound = synapses = 0
-        size, inbound, outbound, synapses = total, into, out, pins
-        for i in range(offsets[node], offsets[node + 1]):
-            seen[groups[i]] = part
+            size = inbound = outbound = incident = synapses = 0
         parts[node] = part
     return part + 1

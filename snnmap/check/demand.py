@@ -85,8 +85,7 @@ class Demand:
     def fill(self, limits: Limits) -> int | None:
         """Cores that a plain filling needs; None if it cannot respect every limit.
 
-        Neurons go into the current core in order of their ids until one no longer fits. Axons out
-        and incident axons are counted without sharing, so the filling is valid, if not the best.
+        Neurons go into the current core in order of their ids until one no longer fits.
         """
         h = self.on_chip
         if not h.n_nodes:
@@ -99,10 +98,20 @@ class Demand:
             limits.max_synapses,
         )
         caps = np.array([_NO_LIMIT if v is None else v for v in limit_values], np.int64)
-        offsets, groups = h.incidence
         parts = np.empty(h.n_nodes, np.int32)
-        needs = (h.node_sizes, h.fan_ins, self.axons_out[self.kept])
-        n_parts = int(fill_cores(*needs, offsets, groups, h.group_axons, caps, parts))
+        n_parts = int(
+            fill_cores(
+                h.node_sizes,
+                h.fan_ins,
+                *h.incidence,
+                h.group_axons,
+                *h.outgoing,
+                h.hedge_groups,
+                h.axon_counts,
+                caps,
+                parts,
+            )
+        )
         if not n_parts or (limits.max_fan_in or _NO_LIMIT) < int(h.fan_ins.max()):
             return None
         if limits.max_destinations is not None:
