@@ -1,6 +1,7 @@
-"""Grow a part by the node that shares the most inbound h-edge weight with it.
+"""Grow a part by the node that needs the fewest inbound axons it does not have yet.
 
-The candidates wait in an indexed binary max-heap of nodes, ordered by (shared weight, smaller id).
+The candidates wait in an indexed binary min-heap of nodes, ordered by (missing axons, their weight,
+id): a node whose inbound h-edges overlap the part's most, measured against what it needs in all.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-decorators, allow-untyped-calls
@@ -23,15 +24,14 @@ class Candidates(NamedTuple):
     Attributes:
         heap: int32[n_nodes], a binary heap.
         place: int32[n_nodes], where in the heap each node is, or UNSEEN or DROPPED.
-        shared_weights: int64[n_nodes], fixed-point weight of the inbound axons shared.
-        shared_axons: int64[n_nodes], their number.
+        missing: int64[n_nodes, 2], inbound axons that a node in the heap would add to the part, and
+            their fixed-point weight.
         touched: int32[n_nodes], nodes to reset when the part is closed.
     """
 
     heap: np.ndarray[Any, Any]
     place: np.ndarray[Any, Any]
-    shared_weights: np.ndarray[Any, Any]
-    shared_axons: np.ndarray[Any, Any]
+    missing: np.ndarray[Any, Any]
     touched: np.ndarray[Any, Any]
 
 
@@ -40,24 +40,27 @@ def candidates(n_nodes: int) -> Candidates:
     return Candidates(
         np.zeros(n_nodes, np.int32),
         np.full(n_nodes, UNSEEN, np.int32),
-        np.zeros(n_nodes, np.int64),
-        np.zeros(n_nodes, np.int64),
+        np.zeros((n_nodes, 2), np.int64),
         np.zeros(n_nodes, np.int32),
     )
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _before(keys, a, b):
-    return keys[a] > keys[b] or (keys[a] == keys[b] and a < b)
+def _before(missing, a, b):
+    if missing[a, 0] != missing[b, 0]:
+        return missing[a, 0] < missing[b, 0]
+    if missing[a, 1] != missing[b, 1]:
+        return missing[a, 1] < missing[b, 1]
+    return a < b
 
 
 @njit(cache=True, nogil=True)
-def sift_up(heap, place, keys, node, i):
-    """Put `node` at place i or above, where its key belongs."""
+def sift_up(heap, place, missing, node, i):
+    """Put `node` at place i or above, where it belongs."""
     while i > 0:
         above = (i - 1) >> 1
         other = heap[above]
-        if not _before(keys, node, other):
+        if not _before(missing, node, other):
             break
         heap[i] = other
         place[other] = i
@@ -67,7 +70,7 @@ def sift_up(heap, place, keys, node, i):
 
 
 @njit(cache=True, nogil=True)
-def pop(heap, place, keys, length):
+def pop(heap, place, missing, length):
     """Remove and return the first node of a heap of `length` > 0 nodes."""
     top = heap[0]
     length -= 1
@@ -77,9 +80,9 @@ def pop(heap, place, keys, length):
         child = 2 * i + 1
         if child >= length:
             break
-        if child + 1 < length and _before(keys, heap[child + 1], heap[child]):
+        if child + 1 < length and _before(missing, heap[child + 1], heap[child]):
             child += 1
-        if not _before(keys, heap[child], node):
+        if not _before(missing, heap[child], node):
             break
         heap[i] = heap[child]
         place[heap[i]] = i
@@ -91,12 +94,13 @@ def pop(heap, place, keys, length):
 
 
 @njit(cache=True, nogil=True)
-def grow_part(net, state, found, parts, part, first, smallest):
+def grow_part(net, weights, state, found, parts, part, first, smallest):
     """Open part `part` with node `first` and add nodes until none fits.
 
     Best candidate first; when there is none, the next node without a part. A node that does not
-    fit now never will, for |in(part) u in(node)| only grows, so it is dropped. `smallest` is the
-    least node size. Returns the first node that is still without a part, or n_nodes.
+    fit now never will, for |in(part) u in(node)| only grows, so it is dropped. `weights` are those
+    of each node's inbound axons, `smallest` is the least node size. Returns the first
+    node that is still without a part, or n_nodes.
     """
     n_nodes = len(parts)
     length = n_touched = 0
@@ -104,10 +108,10 @@ def grow_part(net, state, found, parts, part, first, smallest):
     node = first
     while True:
         while length > 0:
-            node = pop(found.heap, found.place, found.shared_weights, length)
+            node = pop(found.heap, found.place, found.missing, length)
             length -= 1
-            inbound = state.used[1] + net.needs[node, 1] - found.shared_axons[node]
-            if inbound <= net.caps[1] and fits(net, state, part, node):
+            room = net.caps[1] - state.used[1]
+            if found.missing[node, 0] <= room and fits(net, state, part, node):
                 break
             node = n_nodes
         else:
@@ -131,23 +135,22 @@ def grow_part(net, state, found, parts, part, first, smallest):
                 other = net.destinations[i]
                 if parts[other] >= 0 or found.place[other] == DROPPED:
                     continue
-                found.shared_weights[other] += net.group_weights[g]
-                found.shared_axons[other] += net.group_axons[g]
                 place = found.place[other]
                 if place == UNSEEN:
                     found.touched[n_touched] = other
                     n_touched += 1
                     place = length
                     length += 1
-                sift_up(found.heap, found.place, found.shared_weights, other, place)
+                    found.missing[other, 0] = net.needs[other, 1]
+                    found.missing[other, 1] = weights[other]
+                found.missing[other, 0] -= net.group_axons[g]
+                found.missing[other, 1] -= net.group_weights[g]
+                sift_up(found.heap, found.place, found.missing, other, place)
         add(net, state, part, node)
         if state.used[0] + smallest > net.caps[0]:
             break
     for i in range(n_touched):
-        node = found.touched[i]
-        found.place[node] = UNSEEN
-        found.shared_weights[node] = 0
-        found.shared_axons[node] = 0
+        found.place[found.touched[i]] = UNSEEN
     while first < n_nodes and parts[first] >= 0:
         first += 1
     return first
