@@ -23,6 +23,15 @@ from snnmap.cli.options import (
 if TYPE_CHECKING:
     from snnmap.check import CheckReport, Layer, LimitUse, Offence, Spread
 
+_NEEDS = {
+    "neurons_per_core": "stands for {} neurons, a core holds {}",
+    "inbound_axons_per_core": "needs {} inbound axons, a core holds {}",
+    "outbound_axons_per_core": "needs {} outbound axons, a core holds {}",
+    "incident_axons_per_core": "needs {} incident axons, a core holds {}",
+    "synapses_per_core": "needs {} synapses, a core holds {}",
+    "fan_in_per_neuron": "has a fan-in of {}, a neuron takes {}",
+    "destinations_per_neuron": "reaches neurons on {} cores or more, an axon goes to {}",
+}
 _COLOURS = {"fits": "green", "may fit": "yellow", "does not fit": "red"}
 
 
@@ -61,11 +70,11 @@ command = check
 
 def print_report(report: CheckReport, console: Console) -> None:
     """Print the verdict, the layers, the limits, the offenders and the remedies."""
-    console.print(_headline(report))
+    console.print(_headline(report), soft_wrap=True)
     console.print(_layer_table(report.layers))
     console.print(_limit_table(report))
     for line in _notes(report):
-        console.print(line)
+        console.print(line, soft_wrap=True)
 
 
 def _headline(report: CheckReport) -> Text:
@@ -162,18 +171,17 @@ def _notes(report: CheckReport) -> Iterator[Text]:
 
 
 def _offence(offence: Offence) -> str:
-    who = f"{offence.kind} {offence.index:,}"
+    who = f"{offence.kind} {offence.index}"
     if offence.layer is not None:
         who += f" of {offence.layer!r}"
         if len(offence.place) > 1:
             who += f" at {offence.place}"
-    needs = f"{who} needs {offence.value:,} {offence.key.replace('_', ' ')}, at most "
-    text = f"{needs}{offence.limit:,}"
+    text = f"{who} {_NEEDS[offence.key].format(f'{offence.value:,}', f'{offence.limit:,}')}"
     if offence.count == 1:
         return text
     shown = ", ".join(str(i) for i in offence.examples)
     dots = ", ..." if offence.count > len(offence.examples) else ""
-    return f"{text}; it is the worst of {offence.count:,} there ({shown}{dots})"
+    return f"{text}; the worst of {offence.count:,} there ({shown}{dots})"
 
 
 def _table(*columns: str) -> Table:
