@@ -8,7 +8,6 @@ Nothing here decides anything; every step is its own room's. The result is verif
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
@@ -30,6 +29,7 @@ from snnmap.partitioning.metrics import PartitionMetrics, measure
 from snnmap.partitioning.result import Partition
 from snnmap.placement import Placement, part_hypergraph, place
 from snnmap.progress import SILENT, Progress
+from snnmap.stored import StoredMapping, network_digest
 from snnmap.traffic import TrafficReport, measure_traffic
 from snnmap.verification import verify_mapping
 
@@ -278,37 +278,94 @@ def map_network(
             )
         with _timed(seconds, "traffic"):
             traffic = measure_traffic(part_graph, placement, profile, progress=progress)
-    mapping = Mapping(
-        network=network,
-        hypergraph=hypergraph,
-        nodes=nodes,
-        profile=profile,
-        limits=limits,
-        partition=partition,
-        part_graph=part_graph,
-        placement=placement,
-        traffic=traffic,
-        metrics=measure(hypergraph, partition.parts),
-        bounds=(
-            parts_lower_bound(hypergraph, limits),
-            connectivity_lower_bound(hypergraph, limits),
-        ),
-        source=source,
-        overrides=tuple(overrides),
-        preset=preset,
-    )
     with _timed(seconds, "verify"):
-        violations = verify_mapping(
-            hypergraph,
-            partition.parts,
-            None if placement is None else placement.cores,
-            profile,
-            limits,
-            connectivity=mapping.metrics.connectivity,
-            traffic=traffic,
+        mapping = _checked(
+            Mapping(
+                network=network,
+                hypergraph=hypergraph,
+                nodes=nodes,
+                profile=profile,
+                limits=limits,
+                partition=partition,
+                part_graph=part_graph,
+                placement=placement,
+                traffic=traffic,
+                metrics=measure(hypergraph, partition.parts),
+                bounds=_bounds(hypergraph, limits),
+                source=source,
+                overrides=tuple(overrides),
+                preset=preset,
+            )
         )
     seconds["total"] = source.seconds + time.perf_counter() - began
-    return replace(mapping, violations=violations, seconds=seconds)
+    return replace(mapping, seconds=seconds)
+
+
+def restore_mapping(
+    stored: StoredMapping,
+    network: Hypergraph,
+    *,
+    source: Source | None = None,
+    progress: Progress = SILENT,
+) -> Mapping:
+    """A mapping as it was written, with everything measured and verified anew.
+
+    Args:
+        stored: see :func:`snnmap.stored.read_mapping`.
+        network: the network that was mapped.
+        source: where that came from.
+        progress: who listens.
+
+    Raises:
+        InputError: the network is not the one that was mapped.
+    """
+    network = network.grouped()
+    stored.check_network(network)
+    hypergraph, nodes = network, np.arange(network.n_nodes)
+    if stored.about_network["inputs_off_chip"]:
+        hypergraph, nodes = network.without_inputs()
+    stored.check_nodes(nodes)
+    partition = stored.partition
+    part_graph = part_hypergraph(hypergraph, partition)
+    placement = traffic = None
+    if stored.cores is not None:
+        placement = stored.placement
+        traffic = measure_traffic(part_graph, placement, stored.profile, progress=progress)
+    return _checked(
+        Mapping(
+            network=network,
+            hypergraph=hypergraph,
+            nodes=nodes,
+            profile=stored.profile,
+            limits=stored.limits,
+            partition=partition,
+            part_graph=part_graph,
+            placement=placement,
+            traffic=traffic,
+            metrics=measure(hypergraph, partition.parts),
+            bounds=_bounds(hypergraph, stored.limits),
+            source=Source() if source is None else source,
+            overrides=tuple(stored.settings["overrides"]),
+            preset=stored.settings["preset"],
+        )
+    )
+
+
+def _checked(mapping: Mapping) -> Mapping:
+    violations = verify_mapping(
+        mapping.hypergraph,
+        mapping.partition.parts,
+        None if mapping.placement is None else mapping.placement.cores,
+        mapping.profile,
+        mapping.limits,
+        connectivity=mapping.metrics.connectivity,
+        traffic=mapping.traffic,
+    )
+    return replace(mapping, violations=violations)
+
+
+def _bounds(hypergraph: Hypergraph, limits: Limits) -> tuple[int, float]:
+    return parts_lower_bound(hypergraph, limits), connectivity_lower_bound(hypergraph, limits)
 
 
 @contextmanager
@@ -316,20 +373,3 @@ def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     seconds[phase] = time.perf_counter() - began
-
-
-def network_digest(network: Hypergraph) -> str:
-    """SHA-256 (hex) over node count, groups, sources, weights and sizes of a network."""
-    digest = hashlib.sha256(str(network.n_nodes).encode())
-    for array in (
-        network.group_offsets,
-        network.destinations,
-        network.hedge_offsets,
-        network.source_offsets,
-        network.sources,
-        network.weights,
-        network.axon_counts,
-        network.node_sizes,
-    ):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from snnmap.hardware import HardwareProfile
+    from snnmap.limits import Limits
     from snnmap.mapping import Mapping, Resource
     from snnmap.traffic import Routing, TrafficReport
 
@@ -22,11 +23,11 @@ def summary_text(mapping: Mapping) -> str:
     """Network, chip, result against bounds, layers, utilisation, traffic, time."""
     blocks = [
         _facts(mapping),
-        _table(("per core", "mean", "largest", "limit", "used"), _utilisation_rows(mapping)),
+        table(("per core", "mean", "largest", "limit", "used"), _utilisation_rows(mapping)),
     ]
     layers = _layer_rows(mapping)
     if layers:
-        blocks.append(_table(("layer", "neurons", "cores", "shape"), layers, left=(0, 3)))
+        blocks.append(table(("layer", "neurons", "cores", "shape"), layers, left=(0, 3)))
     if mapping.traffic is not None:
         blocks.append(_traffic_table(mapping.traffic))
     blocks.append(_closing(mapping))
@@ -45,7 +46,7 @@ def _facts(mapping: Mapping) -> str:
             f"{network.name}: {network.n_nodes:,} neurons, {network.n_hedges:,} axons, "
             f"{network.n_pins:,} pins" + (f"; {off:,} inputs off the chip" if off else ""),
         ),
-        ("profile", describe_profile(mapping.profile)),
+        ("profile", describe_profile(mapping.profile, mapping.limits)),
         *([("overrides", ", ".join(mapping.overrides))] if mapping.overrides else []),
         (
             "partition",
@@ -73,9 +74,8 @@ def _facts(mapping: Mapping) -> str:
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
-def describe_profile(profile: HardwareProfile) -> str:
-    """``"loihi64: mesh of 64 x 64 cores, 1,024 neurons and 4,096 inbound axons a core"``."""
-    limits = profile.limits
+def describe_profile(profile: HardwareProfile, limits: Limits) -> str:
+    """``"loihi64: mesh of 64 x 64 cores; a core holds 1,024 neurons and takes ..."``."""
     chips = f"{profile.n_chips} chips, " if profile.n_chips > 1 else ""
     dead = f" ({len(profile.dead_cores):,} dead)" if profile.dead_cores else ""
     neurons = count(limits.max_size)
@@ -116,7 +116,7 @@ def _layer_rows(mapping: Mapping) -> list[Row]:
 def _traffic_table(traffic: TrafficReport) -> str:
     """Both models of routing side by side; what the profile does not know is n/a."""
     rows: list[Row] = [
-        ("energy", *(quantity(r.energy_pj, "pJ") for r in _models(traffic))),
+        ("energy", *(energy(r.energy_pj) for r in _models(traffic))),
         ("mean latency", *(quantity(r.mean_latency_ns, "ns") for r in _models(traffic))),
         ("largest latency", *(quantity(r.max_latency_ns, "ns") for r in _models(traffic))),
         ("spikes x hops", *(quantity(r.hops, "/s") for r in _models(traffic))),
@@ -125,7 +125,7 @@ def _traffic_table(traffic: TrafficReport) -> str:
     ]
     if any(r.off_chip_hops for r in _models(traffic)):
         rows.append(("between chips", *(quantity(r.off_chip_hops, "/s") for r in _models(traffic))))
-    return _table(("traffic, 1 s of spikes", "unicast", "multicast"), rows)
+    return table(("traffic, 1 s of spikes", "unicast", "multicast"), rows)
 
 
 def _models(traffic: TrafficReport) -> tuple[Routing, Routing]:
@@ -163,6 +163,19 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{value:,.1f} {unit}" if abs(value) >= 1000 else f"{value:.4g} {unit}"
 
 
+def energy(picojoules: float | None) -> str:
+    """With the prefix that fits: ``"37.67 uJ"``; ``"n/a"`` for None."""
+    if picojoules is None:
+        return "n/a"
+    for unit in ("pJ", "nJ", "uJ", "mJ"):
+        if abs(picojoules) < 1000:
+            break
+        picojoules /= 1000
+    else:
+        unit = "J"
+    return quantity(picojoules, unit)
+
+
 def duration(seconds: float) -> str:
     """``"12 ms"``, ``"3.4 s"``, ``"2 min 5 s"``."""
     if seconds < 0.9995:
@@ -172,7 +185,7 @@ def duration(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def _table(header: Row, rows: Iterable[Row], *, left: Sequence[int] = (0,)) -> str:
+def table(header: Row, rows: Iterable[Row], *, left: Sequence[int] = (0,)) -> str:
     """Columns aligned, the first (and `left`) to the left; a header line."""
     lines = [header, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]

@@ -1,11 +1,12 @@
 """A mapping read back from its folder: for `verify`, `plot` and `simulate`.
 
-read_mapping("out")  ->  StoredMapping      parts, cores, profile, tables, claims: no network needed
-.restore(network)    ->  Mapping            everything measured and checked anew
+`read_mapping` needs no network: parts, cores, profile, axon tables and what was claimed of them.
+`snnmap.mapping.restore_mapping(stored, network)` measures and checks everything anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -107,6 +108,65 @@ class StoredMapping:
             name=self.about_network["name"],
         )
         return whole.contract(np.arange(self.n_parts, dtype=np.int32))
+
+    def check_network(self, network: Hypergraph) -> None:
+        """Refuse a network that is not the one that was mapped.
+
+        Args:
+            network: with shared destination sets stored once (:meth:`Hypergraph.grouped`).
+
+        Raises:
+            InputError: node count or content differ.
+        """
+        about = self.about_network
+        for what, right, given in (
+            ("nodes", about["nodes"], network.n_nodes),
+            ("h-edges", about["hyperedges"], network.n_hedges),
+            ("pins", about["pins"], network.n_pins),
+        ):
+            if right != given:
+                raise InputError(
+                    self.path,
+                    f"network {network.name!r} has {given:,} {what}, but {right:,} were mapped",
+                )
+        if network_digest(network) != about["content_sha256"]:
+            raise InputError(
+                self.path,
+                f"network {network.name!r} is not the one that was mapped: its links or rates differ",
+            )
+
+    def check_nodes(self, nodes: Array) -> None:
+        """Refuse parts for other nodes than those that take a core.
+
+        Args:
+            nodes: int64, ascending ids of the nodes that take a core.
+
+        Raises:
+            InputError: a node without a part, or an input off the chip with one.
+        """
+        if not np.array_equal(np.flatnonzero(self.node_parts >= 0), nodes):
+            expected = np.zeros(len(self.node_parts), bool)
+            expected[nodes] = True
+            bad = int(np.flatnonzero(expected != (self.node_parts >= 0))[0])
+            problem = "has no part" if expected[bad] else "is an input off the chip, but has a part"
+            raise InputError(self.path, problem, place=f"nodes/part, node {bad}")
+
+
+def network_digest(network: Hypergraph) -> str:
+    """SHA-256 (hex) over node count, groups, sources, weights and sizes of a network."""
+    digest = hashlib.sha256(str(network.n_nodes).encode())
+    for array in (
+        network.group_offsets,
+        network.destinations,
+        network.hedge_offsets,
+        network.source_offsets,
+        network.sources,
+        network.weights,
+        network.axon_counts,
+        network.node_sizes,
+    ):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 _TABLES = (

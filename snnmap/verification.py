@@ -15,6 +15,7 @@ from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.verify import verify_partition
+from snnmap.stored import StoredMapping
 from snnmap.traffic import Routing, TrafficReport
 
 Array = np.ndarray[Any, Any]
@@ -50,6 +51,63 @@ def verify_mapping(
     if traffic is not None and cores is not None and not found:
         found += _traffic_faults(hypergraph, parts, np.asarray(cores), profile, traffic)
     return tuple(found)
+
+
+def verify_tables(
+    stored: StoredMapping, hypergraph: Hypergraph, network: Hypergraph
+) -> tuple[str, ...]:
+    """What the tables of a ``mapping.h5`` get wrong about the network, one line each.
+
+    Args:
+        stored: the file.
+        hypergraph: what takes cores.
+        network: with its inputs (the same object if they take cores).
+    """
+    h, t, n_parts = hypergraph, stored.tables, stored.n_parts
+    parts = stored.node_parts[stored.node_parts >= 0]
+    into = _in_parts(h.group_offsets, h.destinations, parts, n_parts)
+    out = _in_parts(h.source_offsets, h.sources, parts, n_parts)
+    groups = np.repeat(np.arange(h.n_groups), np.diff(h.hedge_offsets))
+    axons = np.zeros(h.n_groups, np.int64)
+    np.add.at(axons, groups, h.axon_counts)
+    synapses = np.zeros(n_parts, np.int64)
+    np.add.at(synapses, parts[h.destinations], np.repeat(axons, np.diff(h.group_offsets)))
+    neurons = np.zeros(n_parts, np.int64)
+    np.add.at(neurons, parts, h.node_sizes)
+    by_part, out_by_part = into.T.tocsr(), out.T.tocsr()
+    by_part.sort_indices()
+    out_by_part.sort_indices()
+    expected = {
+        "groups/part_offsets": into.indptr,
+        "groups/parts": into.indices,
+        "groups/axon_offsets": h.hedge_offsets,
+        "axons/source_offsets": network.source_offsets,
+        "axons/sources": network.sources,
+        "axons/weight": h.weights,
+        "axons/count": h.axon_counts,
+        "inbound/offsets": by_part.indptr,
+        "inbound/groups": by_part.indices,
+        "outbound/offsets": out_by_part.indptr,
+        "outbound/axons": out_by_part.indices,
+        "parts/neurons": neurons,
+        "parts/synapses": synapses,
+        "parts/inbound_axons": by_part.astype(np.int64) @ axons,
+        "parts/outbound_axons": out_by_part.astype(np.int64) @ h.axon_counts,
+    }
+    return tuple(
+        f"mapping.h5: table {name} does not follow from the network and the parts"
+        for name, right in expected.items()
+        if not np.array_equal(t[name], right)
+    )
+
+
+def _in_parts(offsets: Array, pins: Array, parts: Array, n_parts: int) -> Any:
+    """bool CSR array, a row a group or h-edge, a column a part: whether it has a pin there."""
+    n_rows, width = len(offsets) - 1, max(n_parts, 1)
+    keys = np.unique(np.repeat(np.arange(n_rows), np.diff(offsets)) * width + parts[pins])
+    rows, columns = np.divmod(keys, width)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
+    return sparse.csr_array((np.ones(len(keys), bool), columns, indptr), shape=(n_rows, n_parts))
 
 
 def _placement_faults(cores: Array, n_parts: int, profile: HardwareProfile) -> list[str]:

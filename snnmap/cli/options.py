@@ -77,8 +77,90 @@ JobsOption = Annotated[
     ),
 ]
 
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="Format of the file, if its content and name do not tell.",
+        show_default=False,
+    ),
+]
+
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="KEY=VALUE",
+        help="Option of the file's reader, e.g. first_pin_is_source=true (.hgr); may be repeated.",
+        show_default=False,
+    ),
+]
+
+AlgorithmOption = Annotated[
+    str,
+    typer.Option(
+        "--algorithm",
+        "-a",
+        metavar="NAME",
+        help="multilevel, or a baseline: hierarchical, overlap, one-pass.",
+    ),
+]
+
+PresetOption = Annotated[
+    str, typer.Option("--preset", metavar="NAME", help="fast, default or quality (multilevel).")
+]
+
+EngineOption = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="cpu, gpu, or auto: gpu if there is one.")
+]
+
+PartsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--parts",
+        min=1,
+        metavar="K",
+        help="Use at most K parts of balanced size (k-way partitioning, see --imbalance).",
+        show_default=False,
+    ),
+]
+
+ImbalanceOption = Annotated[
+    float,
+    typer.Option(
+        "--imbalance",
+        min=0.0,
+        metavar="E",
+        help="With --parts: a part holds at most (1 + E) times the average.",
+    ),
+]
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="TOML file with settings of the partitioner, over those of the preset.",
+        show_default=False,
+    ),
+]
+
+DumpConfigOption = Annotated[
+    bool,
+    typer.Option(
+        "--dump-config", help="Print the partitioner's effective settings as TOML and leave."
+    ),
+]
+
+PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Draw the figures.")]
+
+NeuronsOption = Annotated[
+    bool, typer.Option("--neurons", help="Also write neurons.csv, one line a neuron.")
+]
+
 OutputOption = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--output",
         "-o",

@@ -114,11 +114,6 @@ class TerminalProgress(Progress):
         if not self._console.is_terminal and phase.seconds >= PATIENCE_S:
             self._console.print(phase.report("done"), markup=False, highlight=False)
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has asked to stop."""
-        return self._cancelled
-
     def say(self, text: str) -> None:
         """Print one line above the bars."""
         self._console.print(text, markup=False, highlight=False)

@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 
 UNUSED = "#e4e4e4"
 DEAD = "#5a5a5a"
+NIGHT = "#161616"
 MAX_LABELLED_CELLS = 160
 """Beyond this many cells in the window, numbers inside them would not be readable."""
 
@@ -115,14 +116,14 @@ def draw_cells(
     return picture
 
 
-def frame(axes: Axes, window: Window) -> None:
-    """Limits, ticks on whole cores, a fine grid where cells are large enough, axis names."""
+def frame(axes: Axes, window: Window, *, grid: bool = True) -> None:
+    """Limits, ticks on whole cores, borders of cells that are large enough, axis names."""
     axes.set_xlim(window.x0 - 0.5, window.x1 + 0.5)
     axes.set_ylim(window.y0 - 0.5, window.y1 + 0.5)
     axes.set_aspect("equal")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(8, integer=True))
-    if window.width * window.height <= 40 * 40:
+    if grid and window.width * window.height <= 40 * 40:
         axes.set_xticks(np.arange(window.x0, window.x1 + 2) - 0.5, minor=True)
         axes.set_yticks(np.arange(window.y0, window.y1 + 2) - 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=0.6)
@@ -156,6 +157,7 @@ def draw_links(
     steps: Array,
     loads: Array,
     *,
+    routers: Array,
     norm: Normalize,
     cmap: str,
 ) -> LineCollection:
@@ -168,6 +170,7 @@ def draw_links(
         steps: int[n_links, 2], -1, 0 or 1 along each axis; a link that wraps around a torus leaves
             the grid.
         loads: float[n_links].
+        routers: int[n, 2], routers with a used core, marked by a dot.
         norm: from loads to 0..1.
         cmap: name of the colour map.
     """
@@ -184,9 +187,12 @@ def draw_links(
         capstyle="butt",
     )
     lines.set_array(np.asarray(loads, np.float64)[order])
-    axes.set_facecolor(UNUSED)
+    axes.set_facecolor(NIGHT)
     axes.add_collection(lines)
-    frame(axes, window)
+    size = float(np.clip(70 / span, 1, 8))
+    x, y = np.unique(routers, axis=0).T
+    axes.scatter(x, y, s=size**2, color="#9a9a9a", linewidths=0)
+    frame(axes, window, grid=False)
     return lines
 
 

@@ -9,7 +9,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, Formatter, MaxNLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, Formatter, MaxNLocator, NullFormatter, PercentFormatter
 
 from snnmap.plots._mesh import Window, draw_cells, draw_links, label_cells, load_norm
 
@@ -29,7 +29,7 @@ def utilization_figure(mapping: Mapping) -> Figure:
     resources = mapping.resources
     figure = Figure(figsize=(11, 0.7 + 3.1 * len(resources)), layout="constrained")
     figure.suptitle(f"{_title(mapping)}: what each core holds")
-    rows = figure.subplots(len(resources), 2, squeeze=False, width_ratios=(1, 1.25))
+    rows = figure.subplots(len(resources), 2, squeeze=False, width_ratios=(1, 1.35))
     window = _window(mapping)
     for (left, right), resource in zip(rows, resources, strict=True):
         if mapping.placement is None:
@@ -82,7 +82,7 @@ def links_figure(mapping: Mapping) -> Figure:
         profile.grid_height // profile.tile[1],
     )
     figure = Figure(figsize=(12.5, 5.8), layout="constrained")
-    figure.suptitle(f"{_title(mapping)}: load of links")
+    figure.suptitle(f"{_title(mapping)}: load of links (each keeps to the right of its way)")
     for axes, model in zip(figure.subplots(1, 2), ("unicast", "multicast"), strict=True):
         loads = links[f"{model}_spikes_s"]
         used = loads > 0
@@ -92,6 +92,7 @@ def links_figure(mapping: Mapping) -> Figure:
             starts[used],
             deltas[used],
             loads[used],
+            routers=routers,
             norm=load_norm(links["unicast_spikes_s"]),
             cmap=CMAP,
         )
@@ -122,6 +123,7 @@ def distribution_figure(mapping: Mapping) -> Figure:
     second.bar(used, spans[used], width=0.85, color=BAR)
     second.set_yscale("log")
     second.set_ylim(bottom=0.6)
+    second.yaxis.set_major_formatter(COUNT)
     second.xaxis.set_major_locator(MaxNLocator(integer=True))
     second.set_title("parts an axon spans (lambda)")
     second.set_xlabel("parts among its source and destinations")
@@ -188,15 +190,14 @@ def _draw_sorted(axes: Axes, resource: Resource) -> None:
             f"limit {resource.limit:,}",
             (1, resource.limit),
             xycoords=("axes fraction", "data"),
-            xytext=(-4, -3),
+            xytext=(-4, 2),
             textcoords="offset points",
             ha="right",
-            va="top",
+            va="bottom",
             color=LIMIT,
-            backgroundcolor=(1, 1, 1, 0.75),
         )
     axes.set_xlim(0.5, len(values) + 0.5)
-    axes.set_ylim(0, top * 1.05)
+    axes.set_ylim(0, top * 1.15)
     axes.yaxis.set_major_formatter(COUNT)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     mean = float(values.mean()) if len(values) else 0.0
@@ -214,6 +215,8 @@ def _draw_histogram(axes: Axes, values: Array, limit: int | None) -> None:
     if high > 50 * low:
         bins: Array = np.geomspace(low, high * 1.001, 41)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(COUNT)
+        axes.xaxis.set_minor_formatter(NullFormatter())
     elif np.issubdtype(values.dtype, np.integer):
         step = max(1, int(np.ceil((high - low + 1) / 40)))
         bins = np.arange(low, high + step + 1, step) - 0.5
@@ -221,6 +224,7 @@ def _draw_histogram(axes: Axes, values: Array, limit: int | None) -> None:
         bins = np.linspace(low, high if high > low else low + 1, 41)
     counts, _ = np.histogram(values, bins)
     axes.stairs(counts, bins, fill=True, color=BAR)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(COUNT)
     if limit is not None:
         axes.axvline(limit, color=LIMIT, linewidth=1.5, label=f"limit {limit:,}")
@@ -266,7 +270,10 @@ def _layer_colours(n: int) -> Colormap:
 
 
 def _clip(name: str, width: int = 22) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+    if len(name) <= width:
+        return name
+    half = (width - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
 
 
 def _brief(value: float) -> str:

@@ -36,6 +36,7 @@ import numpy as np
 
 from snnmap import __version__, _csr
 from snnmap.hardware import HardwareProfile
+from snnmap.writers.assignments import write_partition, write_placement
 
 if TYPE_CHECKING:
     from snnmap.mapping import Mapping
@@ -72,11 +73,11 @@ def write_files(
     write_partition(mapping.node_parts, folder / "partition.txt")
     names = ["mapping.json", "mapping.h5", "partition.txt"]
     if mapping.placement is not None:
-        write_cores(mapping, folder / "placement.csv")
+        _write_csv(folder / "placement.csv", *cores_table(mapping))
         write_placement(mapping.placement.cores, folder / "placement.bin")
         names += ["placement.csv", "placement.bin"]
     if mapping.traffic is not None:
-        write_traffic(mapping, folder / "traffic.csv")
+        _write_csv(folder / "traffic.csv", *traffic_table(mapping))
         names.append("traffic.csv")
     if neurons:
         write_neurons(mapping, folder / "neurons.csv")
@@ -299,19 +300,10 @@ def profile_record(profile: HardwareProfile) -> dict[str, Any]:
 # ---------------------------------------------------------------------- text
 
 
-def write_partition(parts: Array, path: Path) -> None:
-    """One part id a line, line i = node i."""
-    path.write_text("\n".join(map(str, parts.tolist())) + "\n" if len(parts) else "")
-
-
-def write_placement(cores: Array, path: Path) -> None:
-    """u64 count, then (i32 x, i32 y) of each part, little-endian."""
-    path.write_bytes(np.uint64(len(cores)).astype("<u8").tobytes() + cores.astype("<i4").tobytes())
-
-
-def write_cores(mapping: Mapping, path: Path) -> None:
-    """One line a used core: where it is, what it holds, which layers."""
-    assert mapping.placement is not None
+def cores_table(mapping: Mapping) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
+    """(header, rows) of ``placement.csv``: where each used core is, what it holds, which layers."""
+    placement = mapping.placement
+    cores = [] if placement is None else placement.cores.tolist()
     names, shares = mapping.layer_shares()
     m, width, height = mapping.metrics, mapping.profile.width, mapping.profile.height
     rows = (
@@ -328,10 +320,16 @@ def write_cores(mapping: Mapping, path: Path) -> None:
             f"{mapping.spike_loads[p]:.9g}",
             " ".join(f"{names[i]}:{shares[p, i]}" for i in np.flatnonzero(shares[p])),
         )
-        for p, (x, y) in enumerate(mapping.placement.cores.tolist())
+        for p, (x, y) in enumerate(cores)
     )
     header = ("part", "x", "y", "chip_x", "chip_y", "neurons", "inbound_axons", "outbound_axons")
-    _write_csv(path, (*header, "synapses", "spikes_per_s", "layers"), rows)
+    return (*header, "synapses", "spikes_per_s", "layers"), rows
+
+
+def traffic_table(mapping: Mapping) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
+    """(header, rows) of ``traffic.csv``: each directed link that carries spikes."""
+    links = {} if mapping.traffic is None else mapping.traffic.links()
+    return tuple(links), zip(*(column.tolist() for column in links.values()), strict=True)
 
 
 def write_neurons(mapping: Mapping, path: Path) -> None:
@@ -351,15 +349,6 @@ def write_neurons(mapping: Mapping, path: Path) -> None:
         )
     )
     _write_csv(path, ("neuron", "layer", "index", "part", "x", "y"), rows)
-
-
-def write_traffic(mapping: Mapping, path: Path) -> None:
-    """One line a directed link that carries spikes."""
-    assert mapping.traffic is not None
-    links = mapping.traffic.links()
-    _write_csv(
-        path, tuple(links), zip(*(column.tolist() for column in links.values()), strict=True)
-    )
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -1,0 +1,77 @@
+"""``snnmap warmup``: compile everything that is compiled on first use, now."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import typer
+
+from snnmap.progress import Progress
+
+if TYPE_CHECKING:
+    from snnmap.cli.progress import TerminalProgress
+    from snnmap.hypergraph import Hypergraph
+
+
+def command() -> None:
+    """Compile what would otherwise be compiled on first use.
+
+    snnmap's inner loops are compiled for this machine when they first run, which takes some
+    seconds, and kept beside the package (or in the user's cache) for every later run. Run this once
+    after an installation, for instance when building a container image.
+    """
+    from snnmap.cli.progress import listening
+
+    began = time.perf_counter()
+    with listening() as progress:
+        exercise(progress)
+    typer.echo(f"compiled and cached in {time.perf_counter() - began:.1f} s")
+
+
+def exercise(progress: Progress) -> None:
+    """Map a layered and an unstructured network with every algorithm."""
+    from snnmap.hardware import load_profile
+    from snnmap.mapping import map_network
+    from snnmap.networks import load_network
+    from snnmap.partitioning import ALGORITHMS
+
+    networks = [load_network("lenet"), _unstructured()]
+    profile = load_profile("loihi64")
+    progress.start("compiling (once)", total=len(ALGORITHMS) * len(networks), unit="runs")
+    for name in ALGORITHMS:
+        for network in networks:
+            map_network(network, profile, algorithm=name)
+            progress.advance(note=name)
+    progress.finish()
+
+
+def _unstructured(n_nodes: int = 4000, fan_out: int = 40) -> Hypergraph:
+    from snnmap.hypergraph import Hypergraph
+
+    rng = np.random.default_rng(0)
+    near = np.arange(n_nodes)[:, None] + rng.integers(-200, 200, (n_nodes, fan_out))
+    return Hypergraph.from_hedges(
+        n_nodes,
+        np.arange(n_nodes),
+        np.arange(0, n_nodes * fan_out + 1, fan_out),
+        (near % n_nodes).ravel(),
+        rng.lognormal(size=n_nodes),
+        name="unstructured",
+    )
+
+
+def announce(progress: TerminalProgress) -> None:
+    """Tell the user that this run compiles, if it does."""
+    if not is_compiled():
+        progress.say("first use: compiling (once; later runs start at once)")
+
+
+def is_compiled() -> bool:
+    """Whether an earlier run left compiled code that this one can use."""
+    from snnmap import _rows
+
+    folder = Path(_rows.hash_rows.stats.cache_path or ".")
+    return any(folder.glob("_rows.hash_rows-*.nbi"))
