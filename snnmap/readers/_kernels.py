@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_NEWLINE, _PERCENT, _ZERO, _SPACE = 10, 37, 48, 32
+_NEWLINE, _PERCENT, _ZERO = 10, 37, 48
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_blank(byte):
+    """Whether a byte is a space, tab, line feed, vertical tab, form feed or carriage return."""
+    return byte == 32 or (9 <= byte <= 13)
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +74,7 @@ def find_lines(text, position, starts, tokens):
         n_tokens = 0
         inside = False
         while position < n_bytes and text[position] != _NEWLINE:
-            if text[position] <= _SPACE:
+            if _is_blank(text[position]):
                 inside = False
             elif not inside:
                 if first < 0:
@@ -97,11 +103,11 @@ def parse_lines(text, starts, offsets, values, start, stop):
     for line in range(start, stop):
         position = starts[line]
         for i in range(offsets[line], offsets[line + 1]):
-            while text[position] <= _SPACE:
+            while _is_blank(text[position]):
                 position += 1
             first = position
             value = np.int64(0)
-            while position < len(text) and text[position] > _SPACE:
+            while position < len(text) and not _is_blank(text[position]):
                 digit = np.int64(text[position]) - _ZERO
                 if value >= 0 and 0 <= digit <= 9 and position - first < 18:
                     value = value * 10 + digit
