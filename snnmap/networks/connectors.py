@@ -101,7 +101,7 @@ def _fixed(count: int, n_rows: int, pool: int, what: str, kind: str) -> Array:
 def _sample(counts: Array, n_ids: int, seed: int, allow_self: bool) -> tuple[Array, Array]:
     offsets = _csr.offsets_of(counts)
     pins = np.empty(int(offsets[-1]), np.int32)
-    pool = n_ids - (not allow_self)
+    pool = max(n_ids - (not allow_self), 0)
     for_chunks(
         _kernels_random.sample_rows, len(counts), stream_of(seed), pool, not allow_self, offsets,
         pins, offsets=offsets,

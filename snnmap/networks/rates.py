@@ -156,7 +156,12 @@ def rates_from(value: Any, folder: Path) -> Rates | None:
         return GivenRates(np.asarray(keys["values"]))
     path = folder / keys["file"]
     try:
-        values = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, ndmin=1)
+        if path.suffix == ".npy":
+            values = np.load(path)
+        else:
+            values = np.array(path.read_text(encoding="utf-8").split(), np.float64)
+        if not values.size:
+            raise ValueError
     except (OSError, ValueError, EOFError) as error:
         reason = getattr(error, "strerror", None) or "is no array of numbers"
         raise InputError(path, f"rates cannot be read: {reason}") from None
