@@ -167,13 +167,10 @@ def energy(picojoules: float | None) -> str:
     """With the prefix that fits: ``"37.67 uJ"``; ``"n/a"`` for None."""
     if picojoules is None:
         return "n/a"
-    for unit in ("pJ", "nJ", "uJ", "mJ"):
-        if abs(picojoules) < 1000:
-            break
-        picojoules /= 1000
-    else:
-        unit = "J"
-    return quantity(picojoules, unit)
+    units = ("pJ", "nJ", "uJ", "mJ", "J")
+    step = int(np.log10(max(abs(picojoules), 1)) // 3)
+    step = min(step, len(units) - 1)
+    return quantity(picojoules / 1000**step, units[step])
 
 
 def duration(seconds: float) -> str:

@@ -132,7 +132,7 @@ class StoredMapping:
         if network_digest(network) != about["content_sha256"]:
             raise InputError(
                 self.path,
-                f"network {network.name!r} is not the one that was mapped: its links or rates differ",
+                f"network {network.name!r} is not the one that was mapped: links or rates differ",
             )
 
     def check_nodes(self, nodes: Array) -> None:

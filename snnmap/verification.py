@@ -102,7 +102,7 @@ def verify_tables(
 
 
 def _in_parts(offsets: Array, pins: Array, parts: Array, n_parts: int) -> Any:
-    """bool CSR array, a row a group or h-edge, a column a part: whether it has a pin there."""
+    """CSR array of bool, a row a group or h-edge, a column a part: whether it has a pin there."""
     n_rows, width = len(offsets) - 1, max(n_parts, 1)
     keys = np.unique(np.repeat(np.arange(n_rows), np.diff(offsets)) * width + parts[pins])
     rows, columns = np.divmod(keys, width)
