@@ -20,7 +20,7 @@ from typing import Any
 from snnmap.errors import ConfigError, InputError
 from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
-from snnmap.readers.checks import input_size
+from snnmap.readers.checks import input_size, is_folder
 
 __all__ = ["FORMATS", "Format", "find_format", "read_network"]
 
@@ -118,7 +118,7 @@ def find_format(path: Path) -> Format:
     Raises:
         InputError: no such file, or no format fits.
     """
-    if path.is_dir():
+    if is_folder(path):
         head, formats = b"", [f for f in FORMATS.values() if f.folder]
     else:
         input_size(path)

@@ -27,8 +27,8 @@ def input_size(path: Path) -> int:
                 pass
     except FileNotFoundError:
         raise InputError(path, "no such file") from None
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be read: {_reason(error)}") from None
     if stat.S_ISDIR(found.st_mode):
         raise InputError(path, "is a folder; expected a network file")
     if not stat.S_ISREG(found.st_mode):
@@ -36,6 +36,19 @@ def input_size(path: Path) -> int:
     if found.st_size == 0:
         raise InputError(path, "is empty; expected a network")
     return found.st_size
+
+
+def is_folder(path: Path) -> bool:
+    """Whether `path` is a folder; False whatever is wrong with it."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _reason(error: OSError | ValueError) -> str:
+    strerror = getattr(error, "strerror", None)
+    return str(strerror or error)
 
 
 def check_node_count(path: Path, n_nodes: int, n_ids: int, *, place: str = "header") -> None:
