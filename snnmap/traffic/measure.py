@@ -104,6 +104,7 @@ def _route(part_graph: Hypergraph, window: Window, pairs: _Pairs, *, multicast: 
         edges = (one_each, pairs.targets, groups, one_each, pairs.sources)
         fan_out = np.ones(len(groups), np.int64)
     n_sources = np.diff(edges[3])
+    weights = np.where(fan_out * n_sources > 0, weights, 0.0)  # the others go nowhere
     scale = fixed_point_scale(weights * (fan_out * n_sources), 51, g.name)
     rates = np.rint(weights * scale).astype(np.int64)
     parts = for_chunks(
