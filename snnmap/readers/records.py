@@ -106,7 +106,8 @@ def read_records(path: Path, progress: Progress = SILENT) -> Records:
             f"{size - 4 * position} bytes follow the last of {n_edges} h-edges; expected the end",
             place=f"byte {4 * position}",
         )
-    weights = weight_bits.view(np.float32).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs, refused below
+        weights = weight_bits.view(np.float32).astype(np.float64)
     records = Records(path, n_nodes, words.view(np.int32), starts, counts, seconds, weights)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
