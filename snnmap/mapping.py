@@ -321,6 +321,7 @@ def restore_mapping(
     """
     network = network.grouped()
     stored.check_network(network)
+    network = replace(network, name=stored.about_network["name"])  # files get renamed
     hypergraph, nodes = network, np.arange(network.n_nodes)
     if stored.about_network["inputs_off_chip"]:
         hypergraph, nodes = network.without_inputs()
