@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 
 _MIX_1 = uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = uint64(0x94D049BB133111EB)
-_LANE_1 = uint64(0x9E3779B97F4A7C15)
-_LANE_2 = uint64(0xD1B54A32D192ED03)
+_ODD_1, _ODD_2, _ODD_3 = uint64(0x9E3779B1), uint64(0x85EBCA77), uint64(0xC2B2AE3D)
+_LOW = uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -29,22 +29,28 @@ def mix64(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def hash_rows(pins, starts, counts, hashes, start, stop):  # type: ignore[no-untyped-def]
-    """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2]."""
+    """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2].
+
+    Products of 32-bit halves and unsigned indices (which cannot mean "from the end") let the
+    compiler use vector instructions: a third of the time of full 64-bit products.
+    """
     for row in range(start, stop):
-        a = uint64(0)
+        a = uint64(counts[row])
         b = uint64(0)
-        first = starts[row]
-        for j in range(first, first + counts[row]):
-            x = uint64(pins[j])
-            a += mix64(x * _LANE_1 + _LANE_2)
-            b += (x + _LANE_1) * (x * _LANE_2 + _MIX_1) ^ (x * _MIX_2) >> uint64(17)
-        hashes[row, 0] = mix64(a + uint64(counts[row]))
+        for j in range(uint64(starts[row]), uint64(starts[row] + counts[row])):
+            x = uint64(np.uint32(pins[j])) * _ODD_1
+            x ^= x >> uint64(29)
+            y = (x & _LOW) * _ODD_2
+            y ^= y >> uint64(32)
+            a += y
+            b += ((y & _LOW) * _ODD_3) ^ x
+        hashes[row, 0] = mix64(a)
         hashes[row, 1] = b
 
 
 @njit(cache=True, nogil=True)
 def equal_rows(pins, starts, counts, order, representative, start, stop):  # type: ignore[no-untyped-def]
-    """How many rows order[start:stop] differ from the row that represents them (exact, sorted rows)."""
+    """How many sorted rows order[start:stop] differ from the row that represents them (exact)."""
     differing = 0
     for i in range(start, stop):
         row, other = order[i], representative[i]
@@ -53,9 +59,9 @@ def equal_rows(pins, starts, counts, order, representative, start, stop):  # typ
         if counts[row] != counts[other]:
             differing += 1
             continue
-        a, b = starts[row], starts[other]
+        a, b = uint64(starts[row]), uint64(starts[other])
         same = True
-        for j in range(counts[row]):
+        for j in range(uint64(counts[row])):
             same &= pins[a + j] == pins[b + j]
         differing += not same
     return differing
@@ -63,7 +69,7 @@ def equal_rows(pins, starts, counts, order, representative, start, stop):  # typ
 
 @njit(cache=True, nogil=True)
 def split_ties(pins, starts, counts, order, representative):  # type: ignore[no-untyped-def]
-    """Repair representatives where different rows share a hash (sequential; practically never run)."""
+    """Repair representatives where different rows share a hash (sequential; hardly ever run)."""
     n = len(order)
     i = 0
     while i < n:
@@ -96,16 +102,13 @@ def check_rows(pins, starts, counts, n_nodes, start, stop):  # type: ignore[no-u
     unsorted = 0
     limit = np.uint32(n_nodes)
     for row in range(start, stop):
-        first = starts[row]
-        last = first + counts[row]
+        first, last = uint64(starts[row]), uint64(starts[row] + counts[row])
         outside = False
         ascending = True
-        previous = np.int64(-1)
         for j in range(first, last):
-            pin = np.int64(np.uint32(pins[j]))
-            outside |= pin >= limit
-            ascending &= pin > previous
-            previous = pin
+            outside |= np.uint32(pins[j]) >= limit
+        for j in range(first + uint64(1), last):
+            ascending &= pins[j] > pins[j - uint64(1)]
         if outside and bad < 0:
             bad = row
         unsorted += not ascending
@@ -116,8 +119,8 @@ def check_rows(pins, starts, counts, n_nodes, start, stop):  # type: ignore[no-u
 def copy_rows(pins, starts, counts, out, out_offsets, start, stop):  # type: ignore[no-untyped-def]
     """out[out_offsets[i]:][:counts[i]] = row i."""
     for row in range(start, stop):
-        a, b = starts[row], out_offsets[row]
-        for j in range(counts[row]):
+        a, b = uint64(starts[row]), uint64(out_offsets[row])
+        for j in range(uint64(counts[row])):
             out[b + j] = pins[a + j]
 
 
@@ -145,7 +148,10 @@ def sort_rows(pins, offsets, counts, start, stop):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):  # type: ignore[no-untyped-def]
-    """out[offsets[i]:][:counts[i]] = sorted distinct clusters of row i; seen = int64[n_clusters] of -1."""
+    """out[offsets[i]:][:counts[i]] = sorted distinct clusters of row i.
+
+    `seen` is int64[n_clusters], filled with -1.
+    """
     for row in range(start, stop):
         first = offsets[row]
         kept = first
