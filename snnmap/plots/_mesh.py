@@ -124,10 +124,11 @@ def frame(axes: Axes, window: Window, *, grid: bool = True) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(8, integer=True))
     if grid and window.width * window.height <= 40 * 40:
-        axes.set_xticks(np.arange(window.x0, window.x1 + 2) - 0.5, minor=True)
-        axes.set_yticks(np.arange(window.y0, window.y1 + 2) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=0.6)
-        axes.tick_params(which="minor", length=0)
+        x, y = np.arange(window.x0, window.x1) + 0.5, np.arange(window.y0, window.y1) + 0.5
+        low, high = (window.x0 - 0.5, window.y0 - 0.5), (window.x1 + 0.5, window.y1 + 0.5)
+        borders = [[(at, low[1]), (at, high[1])] for at in x.tolist()]
+        borders += [[(low[0], at), (high[0], at)] for at in y.tolist()]
+        axes.add_collection(LineCollection(borders, colors="white", linewidths=0.6), autolim=False)
     axes.set_xlabel("core x")
     axes.set_ylabel("core y")
 
