@@ -20,7 +20,7 @@ _LOW = uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def mix64(x):  # type: ignore[no-untyped-def]
+def mix64(x):
     """SplitMix64 finaliser (Steele, Lea & Flood 2014): uint64 -> well mixed uint64."""
     x = (x ^ (x >> uint64(30))) * _MIX_1
     x = (x ^ (x >> uint64(27))) * _MIX_2
@@ -28,7 +28,7 @@ def mix64(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def hash_rows(pins, starts, counts, hashes, start, stop):  # type: ignore[no-untyped-def]
+def hash_rows(pins, starts, counts, hashes, start, stop):
     """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2].
 
     Products of 32-bit halves and unsigned indices (which cannot mean "from the end") let the
@@ -49,7 +49,7 @@ def hash_rows(pins, starts, counts, hashes, start, stop):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def equal_rows(pins, starts, counts, order, representative, start, stop):  # type: ignore[no-untyped-def]
+def equal_rows(pins, starts, counts, order, representative, start, stop):
     """How many sorted rows order[start:stop] differ from the row that represents them (exact)."""
     differing = 0
     for i in range(start, stop):
@@ -68,7 +68,7 @@ def equal_rows(pins, starts, counts, order, representative, start, stop):  # typ
 
 
 @njit(cache=True, nogil=True)
-def split_ties(pins, starts, counts, order, representative):  # type: ignore[no-untyped-def]
+def split_ties(pins, starts, counts, order, representative):
     """Repair representatives where different rows share a hash (sequential; hardly ever run)."""
     n = len(order)
     i = 0
@@ -96,7 +96,7 @@ def split_ties(pins, starts, counts, order, representative):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def check_rows(pins, starts, counts, n_nodes, start, stop):  # type: ignore[no-untyped-def]
+def check_rows(pins, starts, counts, n_nodes, start, stop):
     """First row with an id outside 0..n_nodes-1 (or -1), and the number of rows not ascending."""
     bad = -1
     unsorted = 0
@@ -116,7 +116,7 @@ def check_rows(pins, starts, counts, n_nodes, start, stop):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(pins, starts, counts, out, out_offsets, start, stop):  # type: ignore[no-untyped-def]
+def copy_rows(pins, starts, counts, out, out_offsets, start, stop):
     """out[out_offsets[i]:][:counts[i]] = row i."""
     for row in range(start, stop):
         a, b = uint64(starts[row]), uint64(out_offsets[row])
@@ -125,7 +125,7 @@ def copy_rows(pins, starts, counts, out, out_offsets, start, stop):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def sort_rows(pins, offsets, counts, start, stop):  # type: ignore[no-untyped-def]
+def sort_rows(pins, offsets, counts, start, stop):
     """Sort each CSR row in place and move duplicates out; counts[i] = distinct ids of row i."""
     for row in range(start, stop):
         first, last = offsets[row], offsets[row + 1]
@@ -147,7 +147,7 @@ def sort_rows(pins, offsets, counts, start, stop):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):  # type: ignore[no-untyped-def]
+def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):
     """out[offsets[i]:][:counts[i]] = sorted distinct clusters of row i.
 
     `seen` is int64[n_clusters], filled with -1.
@@ -166,7 +166,7 @@ def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):  # t
 
 
 @njit(cache=True, nogil=True)
-def count_pins(pins, counts, low, high):  # type: ignore[no-untyped-def]
+def count_pins(pins, counts, low, high):
     """counts[p] += 1 for every pin p in [low, high)."""
     for j in range(len(pins)):
         if low <= pins[j] < high:
@@ -174,7 +174,7 @@ def count_pins(pins, counts, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def scatter_rows(offsets, pins, cursor, rows, low, high):  # type: ignore[no-untyped-def]
+def scatter_rows(offsets, pins, cursor, rows, low, high):
     """Append every row to the list of each of its pins in [low, high); cursor = where to append."""
     for row in range(len(offsets) - 1):
         for j in range(offsets[row], offsets[row + 1]):
@@ -185,7 +185,7 @@ def scatter_rows(offsets, pins, cursor, rows, low, high):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def find_in_rows(offsets, pins, rows, ids, found, start, stop):  # type: ignore[no-untyped-def]
+def find_in_rows(offsets, pins, rows, ids, found, start, stop):
     """found[i] = whether sorted row rows[i] holds ids[i] (binary search)."""
     for i in range(start, stop):
         low, high = offsets[rows[i]], offsets[rows[i] + 1]
