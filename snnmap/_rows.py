@@ -106,7 +106,7 @@ def check_rows(pins, starts, counts, n_nodes, start, stop):
         outside = False
         ascending = True
         for j in range(first, last):
-            outside |= np.uint32(pins[j]) >= limit
+            outside |= bool(np.uint32(pins[j]) >= limit)
         for j in range(first + uint64(1), last):
             ascending &= pins[j] > pins[j - uint64(1)]
         if outside and bad < 0:
