@@ -194,11 +194,11 @@ class Mapping:
         Raises:
             OutputError: the folder cannot be written.
         """
-        from snnmap.writers.atomic import result_folder
+        from snnmap.writers.atomic import result_folder, writing
         from snnmap.writers.mapping import RESULT_FILES, write_files
 
         folder = Path(folder)
-        with result_folder(folder, known=RESULT_FILES) as stage:
+        with result_folder(folder, known=RESULT_FILES) as stage, writing(folder):
             names = write_files(self, stage, plots=plots, neurons=neurons)
         return sorted(folder / name for name in names)
 

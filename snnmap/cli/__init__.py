@@ -13,8 +13,9 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -77,10 +78,27 @@ def build_app() -> typer.Typer:
                 continue
             module: Any = import_module(f"snnmap.cli.{name}")
             if hasattr(module, "app"):
+                for member in module.app.registered_commands:
+                    member.callback = _interruptible(member.callback)
                 app.add_typer(module.app, name=name, rich_help_panel=panel)
             else:
-                app.command(name, rich_help_panel=panel)(module.command)
+                app.command(name, rich_help_panel=panel)(_interruptible(module.command))
     return app
+
+
+class _InterruptionError(Exception):
+    """KeyboardInterrupt on its way out, by a name that the argument parser leaves alone."""
+
+
+def _interruptible(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except KeyboardInterrupt:
+            raise _InterruptionError from None
+
+    return run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output left, e.g. `snnmap ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _InterruptionError):
         print("snnmap: interrupted; nothing was written", file=sys.stderr)
         return 130
     except MemoryError as error:

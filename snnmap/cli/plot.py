@@ -42,11 +42,11 @@ def command(
     import json
 
     from snnmap.plots import write_plots
-    from snnmap.writers.atomic import result_folder
+    from snnmap.writers.atomic import result_folder, writing
 
     _, mapping = restore(folder, network, quiet=quiet)
     where = output or (folder if folder.is_dir() else folder.parent)
-    with result_folder(where) as stage:
+    with result_folder(where) as stage, writing(where):
         names = write_plots(mapping, stage)
     if as_json:
         typer.echo(json.dumps({"figures": sorted(str(where / name) for name in names)}))

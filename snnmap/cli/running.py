@@ -54,7 +54,7 @@ class Job:
 def run_job(job: Job) -> None:
     """Map or partition, print and write; exit code 1 if the result fails its verification."""
     use_jobs(job.jobs)
-    from snnmap.writers.atomic import result_folder
+    from snnmap.writers.atomic import result_folder, writing
     from snnmap.writers.mapping import RESULT_FILES, mapping_record, write_files
 
     _check_names(job)
@@ -70,7 +70,8 @@ def run_job(job: Job) -> None:
         names = []
         if stage is not None:
             progress.start("write", total=None)
-            names = write_files(mapping, stage, plots=job.plots, neurons=job.neurons)
+            with writing(stage.parent):
+                names = write_files(mapping, stage, plots=job.plots, neurons=job.neurons)
             progress.finish()
     if job.as_json:
         typer.echo(json.dumps(mapping_record(mapping), indent=1, allow_nan=False))

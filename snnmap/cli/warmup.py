@@ -22,6 +22,10 @@ def command() -> None:
     snnmap's inner loops are compiled for this machine when they first run, which takes some
     seconds, and kept beside the package (or in the user's cache) for every later run. Run this once
     after an installation, for instance when building a container image.
+
+    Try:
+
+        snnmap warmup
     """
     from snnmap.cli.progress import listening
 

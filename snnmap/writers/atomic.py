@@ -72,16 +72,24 @@ def result_folder(path: str | Path, *, known: tuple[str, ...] = ()) -> Iterator[
         raise _refusal(path, error) from error
     try:
         yield stage
-        written = {file.name for file in stage.iterdir()}
-        for file in sorted(stage.iterdir()):
-            file.replace(path / file.name)
-        for name in set(known) - written:
-            (path / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise _refusal(path, error) from error
+        with writing(path):
+            written = {file.name for file in stage.iterdir()}
+            for file in sorted(stage.iterdir()):
+                file.replace(path / file.name)
+            for name in set(known) - written:
+                (path / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         _remove_empty(made)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Turn what the system says against writing to `path` into an OutputError."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(Path(path), error) from error
 
 
 def _refusal(path: Path, error: OSError) -> OutputError:

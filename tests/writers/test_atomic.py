@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from snnmap.errors import OutputError
-from snnmap.writers.atomic import result_folder, whole_file
+from snnmap.writers.atomic import result_folder, whole_file, writing
 
 
 def test_a_file_appears_whole_with_ordinary_permissions(tmp_path: Path) -> None:
@@ -60,6 +60,16 @@ def test_a_failed_run_leaves_no_folder(tmp_path: Path) -> None:
         (stage / "a").write_text("half")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_goes_wrong_while_writing_is_blamed_on_the_output(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="net"), result_folder(tmp_path / "out"):
+        raise FileNotFoundError(2, "No such file", "net.snn")
+    with (
+        pytest.raises(OutputError, match="out: cannot be written: disk"),
+        writing(tmp_path / "out"),
+    ):
+        raise OSError("disk is full")
 
 
 def test_a_failed_run_leaves_an_earlier_result(tmp_path: Path) -> None:
