@@ -72,7 +72,7 @@ def read_hgr(
     for offsets, values in lines.steps(n_edges, "h-edge"):
         rows, keep = np.diff(offsets), np.ones(len(values), bool)
         if has_weights:
-            weights.append(lines.first_numbers())
+            weights.append(_weights(lines))
             keep[offsets[:-1]], rows = False, rows - 1
         wrong = keep & ((values < 1) | (values > n_nodes))
         lines.refuse(wrong, "pin", f"an id from 1 to {n_nodes}")
@@ -103,6 +103,16 @@ def read_hgr(
             node_sizes=_joined(sizes),
             name=path.stem,
         )
+
+
+def _weights(lines: NumberLines) -> Array:
+    """The first token of each line of this step."""
+    firsts = lines.offsets[:-1]
+    weights = lines.numbers(firsts)
+    wrong = np.zeros(len(lines.values), bool)
+    wrong[firsts] = ~(np.isfinite(weights) & (weights >= 0))
+    lines.refuse(wrong, "weight", "a finite number >= 0")
+    return weights
 
 
 def _header(lines: NumberLines) -> tuple[int, int, bool, bool]:

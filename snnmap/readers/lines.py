@@ -29,11 +29,17 @@ class NumberLines:
     Args:
         path: the file.
         progress: told of the bytes read.
+        separator: a character that parts tokens besides white space.
+        comment: a character that begins comments besides ``%``.
     """
 
-    def __init__(self, path: Path, progress: Progress) -> None:
+    def __init__(
+        self, path: Path, progress: Progress, *, separator: str = " ", comment: str = "%"
+    ) -> None:
         self.path = path
         self.progress = progress
+        self.separator = ord(separator)
+        self.comment = ord(comment)
         self.text = np.memmap(path, np.uint8, mode="r", shape=(input_size(path),)).view(np.ndarray)
         self.position = 0
 
@@ -53,12 +59,14 @@ class NumberLines:
         while n_lines:
             n = min(n_lines, LINES_A_STEP)
             starts, tokens = np.empty(n, np.int64), np.empty(n, np.int32)
-            n_found, end = _kernels.find_lines(self.text, self.position, starts, tokens)
+            n_found, end = _kernels.find_lines(
+                self.text, self.separator, self.comment, self.position, starts, tokens
+            )
             if not n_found:
                 return
             starts, offsets = starts[:n_found], _csr.offsets_of(tokens[:n_found])
             values = np.empty(int(offsets[-1]), np.int64)
-            args = (self.text, starts, offsets, values)
+            args = (self.text, self.separator, starts, offsets, values)
             for_chunks(_kernels.parse_lines, n_found, *args, offsets=offsets)
             self.progress.advance(end - self.position)
             self.position = end
@@ -66,19 +74,24 @@ class NumberLines:
             self.starts, self.offsets, self.values = starts, offsets, values
             yield offsets, values
 
-    def first_numbers(self) -> Array:
-        """float64: the first token of each line of this step, which may be written as a decimal."""
-        firsts = self.offsets[:-1]
-        numbers = self.values[firsts].astype(np.float64)
-        for i in np.flatnonzero(numbers < 0):
+    def numbers(self, at: Array) -> Array:
+        """float64: tokens of this step that may be decimals, NaN where they are no numbers.
+
+        Args:
+            at: int64, their indices in `values`.
+        """
+        numbers = self.values[at].astype(np.float64)
+        words = np.flatnonzero(numbers < 0)
+        positions = -1 - self.values[at[words]]
+        found = np.empty(len(words), np.float64)
+        args = (self.text, self.separator, positions, found)
+        for_chunks(_kernels.parse_decimals, len(words), *args)
+        for i in np.flatnonzero(np.isnan(found)):
             try:
-                word = self._word(-1 - int(self.values[firsts[i]]))
-                numbers[i] = float(word.replace("_", "?"))
+                found[i] = float(self._word(int(positions[i])).replace("_", "?"))
             except ValueError:
-                numbers[i] = np.nan
-        wrong = np.zeros(len(self.values), bool)
-        wrong[firsts] = ~(np.isfinite(numbers) & (numbers >= 0))
-        self.refuse(wrong, "weight", "a finite number >= 0")
+                found[i] = np.nan
+        numbers[words] = found
         return numbers
 
     def refuse(self, wrong: Array, what: str, expected: str) -> None:
@@ -114,7 +127,8 @@ class NumberLines:
         return InputError(self.path, problem, place=f"line {self._line(at)}")
 
     def _word(self, at: int) -> str:
-        return bytes(self.text[at : at + 400]).split()[0].decode("ascii", "replace")
+        words = bytes(self.text[at : at + 400]).replace(bytes([self.separator]), b" ").split()
+        return words[0].decode("ascii", "replace")
 
     def _line(self, at: int) -> int:
         return int(np.count_nonzero(self.text[:at] == ord("\n"))) + 1
