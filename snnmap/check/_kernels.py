@@ -1,11 +1,30 @@
-"""Compiled: filling cores neuron by neuron."""
+"""Compiled: sums over pins, and filling cores neuron by neuron."""
 
 import numpy as np
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def add_axons(offsets, pins, axons, totals, start, stop):
+    """totals[p] += axons[row] for every pin p of the rows."""
+    for row in range(start, stop):
+        for j in range(offsets[row], offsets[row + 1]):
+            totals[pins[j]] += axons[row]
+
+
+@njit(cache=True, nogil=True)
+def sum_rows(offsets, pins, values, sums, start, stop):
+    """sums[row] = sum of values[p] over the row's pins p."""
+    for row in range(start, stop):
+        total = 0
+        for j in range(offsets[row], offsets[row + 1]):
+            total += values[pins[j]]
+        sums[row] = total
+
+
+@njit(cache=True, nogil=True)
 def fill_cores(
+    on_chip,
     sizes,
     fan_ins,
     in_offsets,
@@ -20,11 +39,12 @@ def fill_cores(
 ):
     """Fill cores in order of ids; returns their number, 0 if some neuron fits no empty core.
 
-    sizes and fan_ins: int64[n_nodes]; in_offsets int64[n_nodes + 1] and in_groups int32[...]: the
-    groups that end in each node; group_axons: int64[n_groups]; out_offsets and out_hedges likewise:
-    the h-edges that begin in each node; hedge_groups and axons: int64[n_hedges]; caps: int64[5],
-    neurons, inbound, outbound and incident axons, synapses of a core; parts: int32[n_nodes],
-    filled. A node that does not fit leaves marks of a core that is closed, which nobody reads.
+    on_chip: bool[n_nodes], nodes that take a core; sizes and fan_ins: int64[n_nodes]; in_offsets
+    int64[n_nodes + 1] and in_groups int32[...]: the groups that end in each node; group_axons:
+    int64[n_groups]; out_offsets and out_hedges likewise: the h-edges that begin in each node;
+    hedge_groups and axons: int64[n_hedges]; caps: int64[5], neurons, inbound, outbound and incident
+    axons, synapses of a core; parts: int32[n_nodes], filled (-1: off the chip). A node that does
+    not fit leaves marks of a core that is closed then, which nobody reads.
     """
     entered = np.full(len(group_axons), -1, np.int32)  # core whose inbound axons hold the group
     left = np.full(len(axons), -1, np.int32)  # core whose outbound axons hold the h-edge
@@ -33,6 +53,9 @@ def fill_cores(
     part = 0
     size = inbound = outbound = incident = synapses = 0
     for node in range(len(sizes)):
+        if not on_chip[node]:
+            parts[node] = -1
+            continue
         for fresh in range(2):
             for i in range(in_offsets[node], in_offsets[node + 1]):
                 g = in_groups[i]

@@ -93,7 +93,7 @@ def judge(demand: Demand, profile: HardwareProfile) -> Verdict:
             )
         )
     delays = tuple(_delays(demand, profile))
-    least = 1 if demand.on_chip.n_nodes else 0
+    least = 1 if demand.on_chip.any() else 0
     cores = max([least, *(use.cores_at_least or 0 for use in uses)])
     in_time = all(delay.fits is not False for delay in delays)
     fits = not needs and cores <= profile.n_cores and in_time
@@ -107,16 +107,16 @@ def sourceless_hedges(demand: Demand) -> Array:
 
 def _rows(demand: Demand, limits: Limits, spans: Array) -> Iterator[_Row]:
     """Each neuron takes its room and synapses once, each axon an entry in each core of its span."""
-    h = demand.on_chip
-    sourced = np.diff(h.source_offsets) > 0
+    h = demand.network
+    sent = demand.sent_on_chip
     inbound = int((h.group_axons * spans).sum())
-    outbound = int(h.axon_counts[sourced].sum())
+    outbound = int(h.axon_counts[sent].sum())
     fan_ins = demand.fan_ins
     yield _Row("neurons_per_core", limits.max_size, demand.sizes, int(demand.sizes.sum()), True)
     yield _Row("inbound_axons_per_core", limits.max_inbound, fan_ins, inbound)
     yield _Row("outbound_axons_per_core", limits.max_outbound, demand.axons_out, outbound)
     if limits.max_incident is not None:
-        incident = int((h.axon_counts * np.maximum(spans[h.hedge_groups], sourced)).sum())
+        incident = int((h.axon_counts * np.maximum(spans[h.hedge_groups], sent)).sum())
         yield _Row("incident_axons_per_core", limits.max_incident, demand.incident, incident)
     yield _Row("synapses_per_core", limits.max_synapses, fan_ins, int(fan_ins.sum()), True)
     yield _Row("fan_in_per_neuron", limits.max_fan_in, fan_ins)

@@ -89,7 +89,7 @@ def _layer(demand: Demand, name: str, nodes: slice | Array, is_input: bool) -> L
     fan_ins = demand.fan_ins[nodes]
     neurons = int(demand.network.node_sizes[nodes].sum())
     spreads = _spread(fan_ins), _spread(demand.fan_outs[nodes])
-    off_chip = is_input and len(demand.kept) < demand.network.n_nodes
+    off_chip = is_input and not demand.on_chip[nodes].any()
     return Layer(name, neurons, *spreads, int(fan_ins.sum()), is_input, not off_chip)
 
 

@@ -146,6 +146,18 @@ def test_shared_destination_sets_change_nothing(
     )
 
 
+@given(hypergraphs(max_size=3), tight_limits())
+def test_inputs_off_the_chip_are_a_network_without_them(h: Hypergraph, limits: Limits) -> None:
+    off = check_network(h, profile_of(limits, 3), inputs_off_chip=True)
+    without = check_network(h.without_inputs()[0], profile_of(limits, 3))
+    for there, here in zip(off.limits, without.limits, strict=True):
+        # an axon counts by its sources in the one, itself in the other
+        assert bool(there.n_offenders) == bool(here.n_offenders)
+        assert replace(there, n_offenders=0) == replace(here, n_offenders=0)
+    for name in ("neurons", "synapses", "cores_at_least", "cores_by_filling", "fits", "certain"):
+        assert getattr(off, name) == getattr(without, name)
+
+
 @given(hypergraphs(max_size=3), st.booleans())
 def test_demands_equal_their_definition(h: Hypergraph, inputs_off_chip: bool) -> None:
     demand = Demand(h, inputs_off_chip=inputs_off_chip)
