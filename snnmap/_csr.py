@@ -94,7 +94,16 @@ def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> t
     map_tasks(
         _rows.contract_rows,
         [
-            (pins, offsets, clusters, np.full(n_clusters, -1, np.int64), counts, out, int(a), int(b))
+            (
+                pins,
+                offsets,
+                clusters,
+                np.full(n_clusters, -1, np.int64),
+                counts,
+                out,
+                int(a),
+                int(b),
+            )
             for a, b in zip(bounds, bounds[1:], strict=False)
         ],
     )
@@ -106,6 +115,23 @@ def rows_contain(offsets: Array, pins: Array, rows: Array, ids: Array) -> Array:
     found = np.empty(len(ids), bool)
     for_chunks(_rows.find_in_rows, len(ids), offsets, pins, rows, ids, found)
     return found
+
+
+def sum_weights(offsets: Array, pins: Array, weights: Array, n_nodes: int) -> Array:
+    """int64[n_nodes]: for each id the sum of weights[row] (int64) over the rows that hold it."""
+    n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
+    shares = [len(pins) * i // n_chunks for i in range(n_chunks + 1)]
+    bounds = np.searchsorted(offsets, shares)
+    bounds[0], bounds[-1] = 0, len(offsets) - 1
+    totals = np.zeros((n_chunks, n_nodes), np.int64)
+    map_tasks(
+        _rows.add_weights,
+        [
+            (offsets, pins, weights, totals[i], int(bounds[i]), int(bounds[i + 1]))
+            for i in range(n_chunks)
+        ],
+    )
+    return np.asarray(totals.sum(axis=0))
 
 
 def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:

@@ -174,6 +174,14 @@ def count_pins(pins, counts, low, high):
 
 
 @njit(cache=True, nogil=True)
+def add_weights(offsets, pins, weights, totals, start, stop):
+    """totals[p] += weights[row] for every pin p of the rows; int64."""
+    for row in range(start, stop):
+        for j in range(offsets[row], offsets[row + 1]):
+            totals[pins[j]] += weights[row]
+
+
+@njit(cache=True, nogil=True)
 def scatter_rows(offsets, pins, cursor, rows, low, high):
     """Append every row to the list of each of its pins in [low, high); cursor = where to append."""
     for row in range(len(offsets) - 1):

@@ -183,7 +183,9 @@ class Hypergraph:
             raise InputError(
                 name, f"weight {weights[e]} is not a finite number >= 0", place=f"h-edge {e}"
             )
-        axons = np.ones(n_hedges, np.int64) if axon_counts is None else np.array(axon_counts, np.int64)
+        axons = (
+            np.ones(n_hedges, np.int64) if axon_counts is None else np.array(axon_counts, np.int64)
+        )
         if len(axons) != n_hedges or (n_hedges and axons.min() < 1):
             raise InputError(name, "axon counts must be one whole number >= 1 for each h-edge")
         sizes = np.ones(n_nodes, np.int64) if node_sizes is None else np.array(node_sizes, np.int64)
@@ -292,9 +294,9 @@ class Hypergraph:
     @cached_property
     def fan_ins(self) -> Array:
         """int64[n_nodes]: inbound axons of each node (a self-loop counts)."""
-        offsets, groups = self.incidence
-        totals = np.concatenate([[0], np.cumsum(self.group_axons[groups])])
-        return np.asarray(totals[offsets[1:]] - totals[offsets[:-1]])
+        return _csr.sum_weights(
+            self.group_offsets, self.destinations, self.group_axons, self.n_nodes
+        )
 
     def pins(self, hedge: int) -> tuple[Array, Array]:
         """The nodes of one h-edge, ascending, and their roles (int8 of :class:`Role`)."""
@@ -342,7 +344,9 @@ class Hypergraph:
             destinations=pins,
             hedge_offsets=_csr.offsets_of(np.bincount(groups, minlength=n_groups)),
             source_offsets=source_offsets,
-            sources=_csr.take_rows(self.sources, self.source_offsets[order], counts, source_offsets),
+            sources=_csr.take_rows(
+                self.sources, self.source_offsets[order], counts, source_offsets
+            ),
             weights=self.weights[order],
             axon_counts=self.axon_counts[order],
         )
@@ -399,7 +403,9 @@ class Hypergraph:
                 np.bincount(self.hedge_groups[firsts], minlength=self.n_groups)
             ),
             source_offsets=source_offsets,
-            sources=_csr.take_rows(self.sources, self.source_offsets[firsts], counts, source_offsets),
+            sources=_csr.take_rows(
+                self.sources, self.source_offsets[firsts], counts, source_offsets
+            ),
             weights=np.bincount(merged, weights=self.weights, minlength=n_merged),
             axon_counts=axons,
         )
@@ -461,7 +467,9 @@ def _as_ids(ids: Array, n_nodes: int, name: str, what: str) -> Array:
         ids = ids.astype(np.int32)
     if ids.dtype.itemsize > 4 and len(ids) and not 0 <= ids.min() <= ids.max() < n_nodes:
         bad = int(np.flatnonzero((ids < 0) | (ids >= n_nodes))[0])
-        raise InputError(name, f"{what} id {ids[bad]} is outside 0..{n_nodes - 1}", place=f"pin {bad}")
+        raise InputError(
+            name, f"{what} id {ids[bad]} is outside 0..{n_nodes - 1}", place=f"pin {bad}"
+        )
     if ids.dtype == np.uint32:
         return ids.view(np.int32).copy()
     return np.array(ids, np.int32)

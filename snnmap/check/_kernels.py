@@ -5,14 +5,6 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def add_axons(offsets, pins, axons, totals, start, stop):
-    """totals[p] += axons[row] for every pin p of the rows."""
-    for row in range(start, stop):
-        for j in range(offsets[row], offsets[row + 1]):
-            totals[pins[j]] += axons[row]
-
-
-@njit(cache=True, nogil=True)
 def sum_rows(offsets, pins, values, sums, start, stop):
     """sums[row] = sum of values[p] over the row's pins p."""
     for row in range(start, stop):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from snnmap import _csr
-from snnmap.check._kernels import add_axons, fill_cores, sum_rows
+from snnmap.check._kernels import fill_cores, sum_rows
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
-from snnmap.parallel import for_chunks, map_tasks, thread_count
+from snnmap.parallel import for_chunks
 
 Array = np.ndarray[Any, Any]
 
@@ -47,18 +47,7 @@ class Demand:
     @cached_property
     def fan_ins(self) -> Array:
         """int64[n_nodes]: axons that end in each node."""
-        h = self.network
-        n_chunks = thread_count() if len(h.destinations) > _LEAST_PINS else 1
-        shares = [len(h.destinations) * i // n_chunks for i in range(n_chunks + 1)]
-        bounds = np.searchsorted(h.group_offsets, shares)
-        bounds[0], bounds[-1] = 0, h.n_groups
-        totals = np.zeros((n_chunks, h.n_nodes), np.int64)
-        rows = h.group_offsets, h.destinations, h.group_axons
-        map_tasks(
-            add_axons,
-            [(*rows, totals[i], int(bounds[i]), int(bounds[i + 1])) for i in range(n_chunks)],
-        )
-        return np.asarray(totals.sum(axis=0) * self.on_chip)
+        return np.asarray(self.network.fan_ins * self.on_chip)
 
     @cached_property
     def axons_out(self) -> Array:
