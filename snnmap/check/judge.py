@@ -25,7 +25,7 @@ class Verdict:
     Attributes:
         limits: one row a limit.
         needs: what each neuron asks for, int64[n_nodes], by key, of limits that are broken.
-        spans: int64[n_groups], fewest cores of each destination set.
+        spans: int64[n_groups], fewest cores over which each destination set spreads.
         delays: one row a projection that states a delay.
         cores_at_least: fewest cores of any partition.
         fits: nothing speaks against it.
@@ -41,13 +41,31 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Row:
-    """One limit: what each neuron needs of it and, if cores share it out, all of them together."""
+    """One limit: what each neuron needs of it and, if cores share it out, all of them together.
+
+    `sourceless` are the needs of axons without a source, which no neuron can be blamed for.
+    """
 
     key: str
     limit: int | None
     needs: Array
     total: int | None = None
     packed: bool = False
+    sourceless: Array | None = None
+
+    @property
+    def largest(self) -> int:
+        """The most that one neuron or axon needs."""
+        axons = 0 if self.sourceless is None else int(self.sourceless.max(initial=0))
+        return max(int(self.needs.max(initial=0)), axons)
+
+    @property
+    def n_offenders(self) -> int:
+        """Neurons, and axons without a source, that need more than the limit."""
+        if self.limit is None:
+            return 0
+        every = [self.needs] if self.sourceless is None else [self.needs, self.sourceless]
+        return sum(int(np.count_nonzero(needs > self.limit)) for needs in every)
 
     @property
     def cores_at_least(self) -> int | None:
@@ -59,7 +77,7 @@ class _Row:
 
     def sufficient(self, n_cores: int) -> int:
         """The least value of the limit at which `n_cores` and every neuron are content."""
-        least = max(1, int(self.needs.max(initial=0)), -(-(self.total or 0) // n_cores))
+        least = max(1, self.largest, -(-(self.total or 0) // n_cores))
         if self.packed and len(self.needs) > n_cores:
             rank = len(self.needs) - n_cores - 1
             least = max(least, 2 * int(np.partition(self.needs, rank)[rank]))
@@ -72,22 +90,17 @@ def judge(demand: Demand, profile: HardwareProfile) -> Verdict:
     needs: dict[str, Array] = {}
     spans = demand.spans(profile.limits)
     for row in _rows(demand, profile.limits, spans):
-        largest = int(row.needs.max(initial=0))
-        n_offenders = 0 if row.limit is None else int(np.count_nonzero(row.needs > row.limit))
-        if row.key == "destinations_per_neuron":
-            sourceless = spans[demand.network.hedge_groups[sourceless_hedges(demand)]]
-            largest = max(largest, int(sourceless.max(initial=0)))
-            n_offenders += int(np.count_nonzero(sourceless > (row.limit or math.inf)))
+        n_offenders = row.n_offenders
         if n_offenders:
             needs[row.key] = row.needs
         uses.append(
             LimitUse(
                 row.key,
                 row.limit,
-                largest,
+                row.largest,
                 row.cores_at_least,
                 n_offenders,
-                max(largest, row.sufficient(profile.n_cores)),
+                row.sufficient(profile.n_cores),
                 known=row.key not in profile.unknown,
                 soft=row.key in profile.soft,
             )
@@ -100,27 +113,59 @@ def judge(demand: Demand, profile: HardwareProfile) -> Verdict:
     return Verdict(tuple(uses), needs, spans, delays, cores, fits)
 
 
+def fits(demand: Demand, profile: HardwareProfile) -> bool:
+    """What ``judge(demand, profile).fits`` says, as soon as it is known."""
+    if any(delay.fits is False for delay in _delays(demand, profile)):
+        return False
+    rows = _rows(demand, profile.limits, demand.spans(profile.limits), only_limited=True)
+    return all(
+        row.largest <= (row.limit or 0) and (row.cores_at_least or 0) <= profile.n_cores
+        for row in rows
+    )
+
+
 def sourceless_hedges(demand: Demand) -> Array:
     """int64[...]: h-edges that have no source in the network itself."""
     return np.flatnonzero(np.diff(demand.network.source_offsets) == 0)
 
 
-def _rows(demand: Demand, limits: Limits, spans: Array) -> Iterator[_Row]:
-    """Each neuron takes its room and synapses once, each axon an entry in each core of its span."""
+def _rows(
+    demand: Demand, limits: Limits, spans: Array, *, only_limited: bool = False
+) -> Iterator[_Row]:
+    """Each neuron takes its room and synapses once, each axon an entry in each core of its span.
+
+    Rows are made when they are asked for; `only_limited` leaves out those without a limit.
+    """
     h = demand.network
-    sent = demand.sent_on_chip
-    inbound = int((h.group_axons * spans).sum())
-    outbound = int(h.axon_counts[sent].sum())
-    fan_ins = demand.fan_ins
-    yield _Row("neurons_per_core", limits.max_size, demand.sizes, int(demand.sizes.sum()), True)
-    yield _Row("inbound_axons_per_core", limits.max_inbound, fan_ins, inbound)
-    yield _Row("outbound_axons_per_core", limits.max_outbound, demand.axons_out, outbound)
+
+    def wanted(limit: int | None) -> bool:
+        return limit is not None or not only_limited
+
+    if wanted(limits.max_size):
+        neurons = int(demand.sizes.sum())
+        yield _Row("neurons_per_core", limits.max_size, demand.sizes, neurons, packed=True)
+    if wanted(limits.max_inbound):
+        inbound = int(h.group_axons @ spans)
+        yield _Row("inbound_axons_per_core", limits.max_inbound, demand.fan_ins, inbound)
+    if wanted(limits.max_outbound):
+        outbound = int(h.axon_counts[demand.sent_on_chip].sum())
+        yield _Row("outbound_axons_per_core", limits.max_outbound, demand.axons_out, outbound)
     if limits.max_incident is not None:
-        incident = int((h.axon_counts * np.maximum(spans[h.hedge_groups], sent)).sum())
+        cores = np.maximum(spans[h.hedge_groups], demand.sent_on_chip)
+        incident = int(h.axon_counts @ cores)
         yield _Row("incident_axons_per_core", limits.max_incident, demand.incident, incident)
-    yield _Row("synapses_per_core", limits.max_synapses, fan_ins, int(fan_ins.sum()), True)
-    yield _Row("fan_in_per_neuron", limits.max_fan_in, fan_ins)
-    yield _Row("destinations_per_neuron", limits.max_destinations, demand.spans_out(spans))
+    if wanted(limits.max_synapses):
+        synapses = int(demand.fan_ins.sum())
+        yield _Row("synapses_per_core", limits.max_synapses, demand.fan_ins, synapses, packed=True)
+    if wanted(limits.max_fan_in):
+        yield _Row("fan_in_per_neuron", limits.max_fan_in, demand.fan_ins)
+    if wanted(limits.max_destinations):
+        yield _Row(
+            "destinations_per_neuron",
+            limits.max_destinations,
+            demand.spans_out(spans),
+            sourceless=spans[h.hedge_groups[sourceless_hedges(demand)]],
+        )
 
 
 def _delays(demand: Demand, profile: HardwareProfile) -> Iterator[DelayUse]:

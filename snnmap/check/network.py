@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.check.demand import Demand
-from snnmap.check.judge import Verdict, judge, sourceless_hedges
+from snnmap.check.judge import Verdict, fits, judge, sourceless_hedges
 from snnmap.check.remedies import find_remedies
 from snnmap.check.report import CheckReport, Layer, Offence, Spread
 from snnmap.hardware import HardwareProfile, load_profile, profile_names
@@ -43,7 +43,7 @@ def check_network(
     remedies: list[str] = []
     if not verdict.fits:
         shipped = {name: load_profile(name) for name in profile_names()}
-        fitting = [name for name, other in shipped.items() if judge(demand, other).fits]
+        fitting = [name for name, other in shipped.items() if fits(demand, other)]
         without_inputs = not inputs_off_chip and _fits_without_inputs(hypergraph, profile)
         remedies = list(find_remedies(verdict, offences, profile, without_inputs))
     return CheckReport(
@@ -70,7 +70,7 @@ def check_network(
 def _fits_without_inputs(hypergraph: Hypergraph, profile: HardwareProfile) -> bool:
     if not any(p.is_input and p.size for p in hypergraph.populations):
         return False
-    return judge(Demand(hypergraph, inputs_off_chip=True), profile).fits
+    return fits(Demand(hypergraph, inputs_off_chip=True), profile)
 
 
 def _layers(demand: Demand) -> Iterator[Layer]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from snnmap.check import check_network
 from snnmap.check.demand import Demand
+from snnmap.check.judge import fits, judge
 from snnmap.hardware import HardwareProfile
 from snnmap.hardware.schema import LIMIT_FIELDS
 from snnmap.hypergraph import Hypergraph
@@ -131,6 +132,12 @@ def test_no_smaller_value_of_a_limit_suffices(h: Hypergraph, limits: Limits, n_c
         lower = replace(limits, **{LIMIT_FIELDS[use.key]: use.sufficient - 1})
         if use.key in ("neurons_per_core", "synapses_per_core", "fan_in_per_neuron"):
             assert not check_network(h, profile_of(lower, n_cores)).fits
+
+
+@given(hypergraphs(max_size=3), tight_limits(), st.integers(1, 5))
+def test_the_short_answer_is_the_long_one(h: Hypergraph, limits: Limits, n_cores: int) -> None:
+    profile = profile_of(limits, n_cores)
+    assert fits(Demand(h), profile) == judge(Demand(h), profile).fits
 
 
 @given(hypergraphs(grouped=False), tight_limits(), st.booleans())
