@@ -11,6 +11,7 @@ from snnmap.hardware import HardwareProfile
 from snnmap.hardware.profile import MAX_SIDE
 
 _THINNER = "use a smaller kernel or fewer channels, or prune inputs"
+_SHOWN = 5
 _SLIMMER = {
     "neurons_per_core": "split the nodes",
     "inbound_axons_per_core": _THINNER,
@@ -34,7 +35,8 @@ def find_remedies(
     for use in verdict.limits:
         if use.n_offenders:
             layers = [repr(o.layer) for o in offences if o.key == use.key and o.layer]
-            where = f" in {', '.join(layers)}" if layers else ""
+            shown = ", ".join(layers[:_SHOWN]) + ", ..." * (len(layers) > _SHOWN)
+            where = f" in {shown}" if layers else ""
             yield f"at most {use.limit:,} {_words(use.key)}{where}: {_SLIMMER[use.key]}"
     if verdict.cores_at_least > profile.n_cores:
         yield from _more_chips(verdict.cores_at_least, profile)

@@ -32,6 +32,7 @@ _NEEDS = {
     "fan_in_per_neuron": "has a fan-in of {}, a neuron takes {}",
     "destinations_per_neuron": "reaches neurons on {} cores or more, an axon goes to {}",
 }
+_SHOWN = 12
 _COLOURS = {"fits": "green", "may fit": "yellow", "does not fit": "red"}
 
 
@@ -145,8 +146,11 @@ def _limit_table(report: CheckReport) -> Table:
 
 
 def _notes(report: CheckReport) -> Iterator[Text]:
-    for offence in report.offences:
+    for offence in report.offences[:_SHOWN]:
         yield Text.assemble(("does not fit: ", "red"), _offence(offence))
+    if len(report.offences) > _SHOWN:
+        more = len(report.offences) - _SHOWN
+        yield Text.assemble(("does not fit: ", "red"), f"{more} more such lines (--json has all)")
     for delay in report.delays:
         steps = "" if delay.steps is None else f" = {delay.steps:,} time steps"
         where = f"delay {delay.source} to {delay.target}: {delay.delay_ms:g} ms{steps}"

@@ -94,5 +94,14 @@ def test_mistakes_are_one_line(
     assert len(err.splitlines()) == 1
 
 
+def test_a_hopeless_mismatch_stays_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "vgg11", "--profile", "dynap-se2"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("does not fit: neuron") for line in lines) == 12
+    assert any(line.endswith("more such lines (--json has all)") for line in lines)
+    assert any("fan in per neuron in 'conv2', 'conv3', 'conv4', 'conv5', 'conv6', ...:" in line
+               for line in lines)  # fmt: skip
+
+
 def test_every_limit_has_its_sentence() -> None:
     assert _NEEDS.keys() == LIMIT_FIELDS.keys()
