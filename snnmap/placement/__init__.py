@@ -8,9 +8,9 @@ parts out and `refine` improves any layout.
 """
 
 from snnmap.placement.part_graph import part_hypergraph
-from snnmap.placement.place import place
+from snnmap.placement.place import AUTO, place
 from snnmap.placement.placers import PLACERS
-from snnmap.placement.refine import REFINEMENTS
+from snnmap.placement.refinements import REFINEMENTS
 from snnmap.placement.result import Placement
 
-__all__ = ["PLACERS", "REFINEMENTS", "Placement", "part_hypergraph", "place"]
+__all__ = ["AUTO", "PLACERS", "REFINEMENTS", "Placement", "part_hypergraph", "place"]

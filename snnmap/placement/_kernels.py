@@ -48,6 +48,31 @@ def rate_between(offsets, neighbours, rates, p, r):
 
 
 @njit(cache=True, nogil=True)
+def fill_cells(part_at, locked, n_rows, fields_x, fields_y, stay, leave_x, leave_y, start, stop):
+    """What the part on each cell start..stop-1 pays there and elsewhere, cell by cell.
+
+    stay[b] = C_r(b), leave_x[x, b] = X[r, x], leave_y[y, b] = Y[r, y] for the part r on b; 0 where
+    the cell is empty. Cells that cannot be swapped get stay = -2^61, so no gain is ever positive.
+    """
+    for b in range(start, stop):
+        r = part_at[b]
+        stay[b] = 0
+        if r == -2 or (r >= 0 and locked[r]):
+            stay[b] = -(1 << 61)
+        elif r >= 0:
+            stay[b] = fields_x[r, b // n_rows] + fields_y[r, b % n_rows]
+    for first in range(start, stop, 32):  # blocks of cells, so that both sides stay in the cache
+        for x in range(len(leave_x)):
+            for b in range(first, min(stop, first + 32)):
+                r = part_at[b]
+                leave_x[x, b] = fields_x[r, x] if r >= 0 else 0
+        for y in range(len(leave_y)):
+            for b in range(first, min(stop, first + 32)):
+                r = part_at[b]
+                leave_y[y, b] = fields_y[r, y] if r >= 0 else 0
+
+
+@njit(cache=True, nogil=True)
 def propose_swaps(
     offsets,
     neighbours,
@@ -59,6 +84,9 @@ def propose_swaps(
     table_y,
     fields_x,
     fields_y,
+    stay,
+    leave_x,
+    leave_y,
     reach,
     best_cells,
     best_gains,
@@ -68,8 +96,8 @@ def propose_swaps(
     """Best cell of each part start..stop-1 by the gain of swapping with what is there.
 
     Parts are independent of each other here; ties go to the lowest cell, no gain > 0 gives cell -1.
-    `part_at` is -1 for empty and -2 for blocked cells, `locked[p]` parts neither move nor make way.
-    Only cells within `reach` columns and rows of the part are tried.
+    Only cells within `reach` columns and rows of the part are tried. A whole column is bounded
+    first, without the term for the pair itself, which only lowers the gain.
     """
     n_rows = table_y.shape[0]
     n_columns = part_at.shape[0] // n_rows
@@ -80,19 +108,23 @@ def propose_swaps(
         a = cell_of[p]
         xa, ya = a // n_rows, a % n_rows
         here = fields_x[p, xa] + fields_y[p, ya]
+        low, high = max(0, ya - reach), min(n_rows, ya + reach + 1)
+        own, by_x, by_y = fields_y[p], leave_x[xa], leave_y[ya]
         for xb in range(max(0, xa - reach), min(n_columns, xa + reach + 1)):
             left = here - fields_x[p, xb]
-            for yb in range(max(0, ya - reach), min(n_rows, ya + reach + 1)):
-                b = xb * n_rows + yb
-                r = part_at[b]
-                if r == -2 or b == a:
-                    continue
-                gain = left - fields_y[p, yb]
-                if r >= 0:
-                    if locked[r]:
-                        continue
-                    gain += fields_x[r, xb] + fields_y[r, yb] - fields_x[r, xa] - fields_y[r, ya]
+            first = xb * n_rows
+            bound = -(1 << 62)
+            for yb in range(low, high):
+                b = first + yb
+                gain = stay[b] - by_x[b] - by_y[b] - own[yb]
+                bound = max(bound, gain)
+            if left + bound <= best_gains[p]:
+                continue
+            for yb in range(low, high):
+                b = first + yb
+                gain = left + stay[b] - by_x[b] - by_y[b] - own[yb]
                 if gain > best_gains[p]:
+                    r = part_at[b]
                     if r >= 0:
                         between = rate_between(offsets, neighbours, rates, p, r)
                         gain -= 2 * between * (table_x[xa, xb] + table_y[ya, yb])

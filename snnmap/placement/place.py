@@ -12,11 +12,15 @@ from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
 from snnmap.placement.metric import Metric
 from snnmap.placement.placers import PLACERS
-from snnmap.placement.refine import REFINEMENTS, Board
+from snnmap.placement.refine import Board
+from snnmap.placement.refinements import REFINEMENTS
 from snnmap.placement.region import Core, make_site
 from snnmap.placement.result import Placement
 from snnmap.placement.task import Task
 from snnmap.progress import SILENT, Progress
+
+AUTO = "auto"
+"""Name of the choice among all placers."""
 
 
 def place(
@@ -24,7 +28,7 @@ def place(
     profile: HardwareProfile,
     *,
     placer: str = "auto",
-    refine: str = "force-directed",
+    refine: str | None = None,
     seed: int = 0,
     fixed: Mapping[int, Core] | None = None,
     forbidden: Collection[Core] = (),
@@ -35,8 +39,9 @@ def place(
     Args:
         part_graph: nodes are parts (see :func:`snnmap.placement.part_hypergraph`).
         profile: the chip; dead cores are never used.
-        placer: a name of ``PLACERS``.
-        refine: a name of ``REFINEMENTS``.
+        placer: a name of ``PLACERS``, or ``"auto"``: all of them, and the best is kept.
+        refine: a name of ``REFINEMENTS``; None means annealing for ``"auto"`` and force-directed
+            swaps for a placer that was asked for by name.
         seed: for whatever draws random numbers.
         fixed: part -> global (x, y) where it must be.
         forbidden: further cores that must stay empty.
@@ -46,25 +51,33 @@ def place(
         ConfigError: unknown name, or a fixed or forbidden core that cannot be one.
         LimitError: more parts than usable cores.
     """
-    for name, known, what in ((placer, PLACERS, "placer"), (refine, REFINEMENTS, "refinement")):
-        if name not in known:
-            raise ConfigError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+    if refine is None:
+        refine = "annealing" if placer == AUTO else "force-directed"
+    _check_name("placer", placer, [*PLACERS, AUTO])
+    _check_name("refinement", refine, REFINEMENTS)
     begin = time.perf_counter()
     metric = Metric.of(profile)
     site = make_site(metric, part_graph.n_nodes, fixed or {}, set(forbidden), part_graph.name)
     task = Task(part_graph, site, seed, progress)
+    starts = list(PLACERS) if placer == AUTO else [placer]
     progress.start("place", unit="rounds")
-    cell_of = PLACERS[placer](task)
+    layouts = [PLACERS[name](task) for name in starts]
     placed = time.perf_counter()
-    cell_of = REFINEMENTS[refine](task.flows, task.region, cell_of, progress=progress)
+    cell_of, winner = REFINEMENTS[refine](task, layouts)
     progress.finish()
     board = Board.of(task.flows, task.region, cell_of)
     return Placement(
         cores=task.region.cores[cell_of].astype(np.int32),
         placer=placer,
+        start=starts[winner],
         refine=refine,
         seed=seed,
         objective=board.cost() / (task.flows.scale * metric.cost_hop),
         complete=not progress.expired(),
         seconds={"start": placed - begin, "refine": time.perf_counter() - placed},
     )
+
+
+def _check_name(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise ConfigError(f"unknown {what} {name!r}; known: {', '.join(known)}")

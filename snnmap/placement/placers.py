@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from snnmap.placement import _kernels_order
 from snnmap.placement.curves import CURVES
-from snnmap.placement.order import feed_forward_order
+from snnmap.placement.order import bisection_order, feed_forward_order
+from snnmap.placement.region import BLOCKED, EMPTY
+from snnmap.placement.spectral import spectral
 from snnmap.placement.task import Task
 
 Array = np.ndarray[Any, Any]
@@ -24,6 +27,41 @@ def curve(task: Task, name: str) -> Array:
     )
 
 
-PLACERS: dict[str, Placer] = {name: partial(curve, name=name) for name in CURVES}
-PLACERS["auto"] = PLACERS["hilbert"]
+def recursive_bisection(task: Task) -> Array:
+    """Parts in the order of a recursive bisection along a Hilbert curve."""
+    tight = task.tight
+    order = bisection_order(task.flows, feed_forward_order(task.part_graph))
+    return task.along(order, CURVES["hilbert"](len(tight.xs), len(tight.ys)))
+
+
+def minimum_distance(task: Task) -> Array:
+    """Parts in feed-forward order, each on the free cell that is cheapest to reach so far."""
+    flows, region = task.flows, task.region
+    cell_of = region.fixed.copy()
+    part_at = np.where(region.blocked, BLOCKED, EMPTY).astype(np.int64)
+    fixed = np.flatnonzero(cell_of >= 0)
+    part_at[cell_of[fixed]] = fixed
+    order = feed_forward_order(task.part_graph)
+    centre = np.array([len(region.xs) // 2 * region.n_rows + region.n_rows // 2])
+    centre_x, centre_y = region.axes(centre)
+    _kernels_order.nearest_cells(
+        flows.offsets,
+        flows.neighbours,
+        flows.rates,
+        order[cell_of[order] < 0],
+        cell_of,
+        part_at,
+        *region.tables,
+        centre_x[0],
+        centre_y[0],
+    )
+    return cell_of
+
+
+PLACERS: dict[str, Placer] = {
+    **{name: partial(curve, name=name) for name in CURVES},
+    "spectral": spectral,
+    "minimum-distance": minimum_distance,
+    "recursive-bisection": recursive_bisection,
+}
 """Command-line name -> placer: task -> int64[n_parts] cells of ``task.region``."""

@@ -12,9 +12,7 @@ Every accepted swap lowers the exact cost, so rounds end where no single swap im
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +68,12 @@ class Board:
             fields, tables, self.region.axes(self.cell_of), strict=True
         ):
             for_chunks(_kernels.fill_fields, n_parts, *graph, places, table, field, grain=256)
+        n_cells = len(self.part_at)
+        locked = self.region.fixed >= 0
+        stay = np.empty(n_cells, np.int64)
+        leave = [np.empty((len(table), n_cells), np.int64) for table in tables]
+        cell_args = (self.part_at, locked, len(tables[1]), *fields, stay, *leave)
+        for_chunks(_kernels.fill_cells, n_cells, *cell_args, grain=1024)
         best_cells = np.empty(n_parts, np.int64)
         best_gains = np.empty(n_parts, np.int64)
         for_chunks(
@@ -78,9 +82,11 @@ class Board:
             *graph,
             self.cell_of,
             self.part_at,
-            self.region.fixed >= 0,
+            locked,
             *tables,
             *fields,
+            stay,
+            *leave,
             reach,
             best_cells,
             best_gains,
@@ -102,42 +108,30 @@ def force_directed(
     cell_of: Array,
     *,
     reach: int = EVERYWHERE,
-    max_rounds: int | None = None,
     progress: Progress = SILENT,
 ) -> Array:
-    """Swap until no swap saves cost (or `max_rounds`, or `progress` has expired).
+    """Swap until no swap saves cost, or `progress` has expired.
+
+    Short swaps come first and cheapest: the reach doubles whenever a round saves nothing.
 
     Args:
         flows: rates between parts.
         region: cells, distances, fixed parts.
         cell_of: int64[n_parts], where the parts are; not changed.
-        reach: columns and rows that a part may jump in one swap.
-        max_rounds: stop after so many rounds; None for no limit.
+        reach: columns and rows that a part may jump in one swap, at most.
         progress: told of every round.
 
     Returns:
         int64[n_parts]: improved cells.
     """
     board = Board.of(flows, region, cell_of)
-    rounds = 0
-    while rounds != max_rounds and not progress.expired():
-        if board.swap_round(reach) <= 0:
+    widest = min(reach, region.n_cells if region.metric.is_hex else max(region.shape))
+    now = widest if region.metric.is_hex else 1
+    while not progress.expired():
+        if board.swap_round(now) > 0:
+            progress.advance()
+        elif now < widest:
+            now = min(2 * now, widest)
+        else:
             break
-        rounds += 1
-        progress.advance()
     return board.cell_of
-
-
-def unchanged(
-    flows: Flows, region: Region, cell_of: Array, *, progress: Progress = SILENT
-) -> Array:
-    """No refinement."""
-    return cell_of
-
-
-REFINEMENTS: dict[str, Callable[..., Array]] = {
-    "none": unchanged,
-    "neighbour-swaps": partial(force_directed, reach=1),
-    "force-directed": force_directed,
-}
-"""Command-line name -> refinement: (flows, region, cell_of, progress=...) -> cells."""

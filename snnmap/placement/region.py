@@ -48,6 +48,11 @@ class Region:
         return len(self.ys)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """(columns, rows) of cells."""
+        return len(self.xs), len(self.ys)
+
+    @property
     def n_cells(self) -> int:
         """Columns x rows."""
         return len(self.xs) * len(self.ys)

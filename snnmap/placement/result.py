@@ -14,7 +14,8 @@ class Placement:
 
     Attributes:
         cores: int32[n_parts, 2], global (x, y) of the core of each part, all distinct.
-        placer: command-line name of the placer that made it (for ``auto``: the start that won).
+        placer: command-line name of the placer that was asked for.
+        start: the placer whose layout led to it; differs from `placer` for ``"auto"``.
         refine: command-line name of the refinement that followed, ``"none"`` without.
         seed: the seed that reproduces it.
         objective: what was minimised: the sum of rate x distance over all flows from part to part,
@@ -25,6 +26,7 @@ class Placement:
 
     cores: np.ndarray[Any, np.dtype[np.int32]]
     placer: str
+    start: str = ""
     refine: str = "none"
     seed: int = 0
     objective: float = 0.0

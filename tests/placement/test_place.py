@@ -52,7 +52,7 @@ def cost_of(cores: np.ndarray, graph: Hypergraph, profile: HardwareProfile) -> f
 
 
 @pytest.mark.parametrize("refine", REFINEMENTS)
-@pytest.mark.parametrize("placer", PLACERS)
+@pytest.mark.parametrize("placer", [*PLACERS, "auto"])
 def test_placements_are_valid_and_report_their_cost(placer: str, refine: str) -> None:
     graph = layered()
     profile = mesh(7, 7, dead_cores=frozenset({(0, 0), (3, 2)}))
@@ -66,7 +66,7 @@ def test_placements_are_valid_and_report_their_cost(placer: str, refine: str) ->
 @given(
     hypergraphs(min_nodes=0, max_nodes=12),
     profiles(),
-    st.sampled_from(sorted(PLACERS)),
+    st.sampled_from([*PLACERS, "auto"]),
     st.sampled_from(sorted(REFINEMENTS)),
     st.integers(0, 3),
 )
@@ -82,7 +82,7 @@ def test_any_network_on_any_chip(
     assert is_valid(placement, graph, profile)
 
 
-@given(st.data(), profiles(), st.sampled_from(sorted(PLACERS)))
+@given(st.data(), profiles(), st.sampled_from([*PLACERS, "auto"]))
 @settings(deadline=None)
 def test_fixed_and_forbidden_cores_are_honoured(
     data: st.DataObject, profile: HardwareProfile, placer: str

@@ -1,0 +1,105 @@
+"""Spectral placement: parts at their coordinates in the slowest modes of the flow graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from snnmap.placement.flows import Flows
+from snnmap.placement.task import Task
+
+Array = np.ndarray[Any, Any]
+
+DENSE_LIMIT = 400
+"""Up to so many parts all eigenvectors are computed at once, exactly."""
+
+
+def spectral(task: Task) -> Array:
+    """Parts by eigenvectors 2 and 3 of the normalised Laplacian, spread over free cells.
+
+    These minimise the sum of rate x squared distance over all layouts of equal spread;
+    :func:`spread` then gives every part a cell of its own and keeps the layout's left-right and
+    top-down order.
+    """
+    return spread(task, embedding(task.flows))
+
+
+def embedding(flows: Flows) -> Array:
+    """float64[n_parts, 2]: coordinates of parts; signs are fixed so that runs agree.
+
+    Random-walk eigenvectors, i.e. those of D^-1/2 A D^-1/2 scaled by D^-1/2. Parts without any flow
+    sit at 0.
+    """
+    n = flows.n_parts
+    if n < 3:
+        return np.stack([np.arange(n), np.zeros(n)], axis=1).astype(float)
+    rates = flows.rates / max(int(flows.rates.max(initial=1)), 1)
+    adjacency = sparse.csr_array((rates, flows.neighbours, flows.offsets), shape=(n, n))
+    degree = np.asarray(adjacency.sum(axis=1)).ravel()
+    inverse = np.divide(1.0, np.sqrt(degree), out=np.zeros(n), where=degree > 0)
+    walk = sparse.csr_array(adjacency.multiply(inverse[:, None]).multiply(inverse[None, :]))
+    vectors = _largest(walk, 3)[:, 1:]
+    vectors = vectors * inverse[:, None]
+    peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(2)]
+    return np.asarray(vectors * np.where(peaks < 0, -1.0, 1.0))
+
+
+def _largest(matrix: Any, k: int) -> Array:
+    """float64[n, k]: eigenvectors of the k largest eigenvalues, falling."""
+    n = matrix.shape[0]
+    if n <= DENSE_LIMIT:
+        return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, ::-1][:, :k])
+    start = np.cos(np.arange(n))
+    try:
+        values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=40, tol=1e-4, maxiter=200)
+    except ArpackNoConvergence as error:
+        values, vectors = error.eigenvalues, error.eigenvectors
+        missing = k - len(values)
+        slow = np.cos(np.outer(np.arange(n), np.pi * np.arange(1, missing + 1) / n))
+        values = np.concatenate([values, -np.ones(missing)])
+        vectors = np.concatenate([vectors.reshape(n, -1), slow], axis=1)
+    return np.asarray(vectors[:, np.argsort(-values, kind="stable")])
+
+
+def spread(task: Task, points: Array) -> Array:
+    """Give every part a free cell near its point: a legal layout with the same order.
+
+    The free cells are halved along their longer side again and again, and the parts with them, by
+    their coordinate along that side (ties by part).
+
+    Args:
+        task: parts and cells.
+        points: float64[n_parts, 2].
+
+    Returns:
+        int64[n_parts]: cells of ``task.region``.
+    """
+    tight = task.tight
+    cell_of = task.region.fixed.copy()
+    parts = tight.movable
+    cells = _nearest_the_middle(tight.cores, tight.free_cells, len(parts))
+    stack = [(parts, cells)]
+    while stack:
+        parts, cells = stack.pop()
+        if len(parts) <= 1:
+            cell_of[parts] = task.region.cells_of(tight.cores[cells])
+            continue
+        cores = tight.cores[cells]
+        axis = int(np.ptp(cores[:, 1]) > np.ptp(cores[:, 0]))
+        half = len(parts) // 2
+        by_cell = cells[np.lexsort((cores[:, 1 - axis], cores[:, axis]))]
+        by_part = parts[np.argsort(points[parts, axis], kind="stable")]
+        stack.append((by_part[:half], by_cell[:half]))
+        stack.append((by_part[half:], by_cell[half:]))
+    return cell_of
+
+
+def _nearest_the_middle(cores: Array, cells: Array, n: int) -> Array:
+    """The `n` of `cells` closest to the middle of them all."""
+    if len(cells) <= n:
+        return cells
+    away = np.abs(cores[cells] - cores[cells].mean(axis=0)).max(axis=1)
+    return np.sort(cells[np.argsort(away, kind="stable")[:n]])
