@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from snnmap.errors import LimitError
 from snnmap.hardware import HardwareProfile, load_profile
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
@@ -90,7 +91,8 @@ class Mapping:
         source: where the network came from.
         overrides: settings of the profile that the user replaced.
         preset: of the partitioner.
-        seconds: wall clock by phase: read, partition, place, traffic, verify, total.
+        seconds: wall clock by phase: read, prepare, partition, part graph, place, traffic, verify,
+            total.
     """
 
     network: Hypergraph
@@ -252,13 +254,11 @@ def map_network(
     source = Source() if source is None else source
     seconds = {"read": source.seconds}
 
-    network = network.grouped()
-    hypergraph, nodes = network, np.arange(network.n_nodes)
-    if inputs_off_chip:
-        hypergraph, nodes = network.without_inputs()
-    check_feasible(hypergraph, limits, profile=profile.name)
-
-    with _timed(seconds, "partition"):
+    with _timed(seconds, "prepare", progress):
+        network = network.grouped()
+        hypergraph, nodes = _on_chip(network, inputs_off_chip)
+        check_feasible(hypergraph, limits, profile=profile.name)
+    with _timed(seconds, "partition"), _naming(profile):
         partition = run_partition(
             hypergraph,
             limits,
@@ -269,16 +269,17 @@ def map_network(
             seed=seed,
             progress=progress,
         )
-    part_graph = part_hypergraph(hypergraph, partition)
+    with _timed(seconds, "part graph", progress):
+        part_graph = part_hypergraph(hypergraph, partition)
     placement = traffic = None
     if not only_partition:
-        with _timed(seconds, "place"):
+        with _timed(seconds, "place"), _naming(profile):
             placement = place(
                 part_graph, profile, placer=placer, refine=refine, seed=seed, progress=progress
             )
         with _timed(seconds, "traffic"):
             traffic = measure_traffic(part_graph, placement, profile, progress=progress)
-    with _timed(seconds, "verify"):
+    with _timed(seconds, "verify", progress):
         mapping = _checked(
             Mapping(
                 network=network,
@@ -322,9 +323,7 @@ def restore_mapping(
     network = network.grouped()
     stored.check_network(network)
     network = replace(network, name=stored.about_network["name"])  # files get renamed
-    hypergraph, nodes = network, np.arange(network.n_nodes)
-    if stored.about_network["inputs_off_chip"]:
-        hypergraph, nodes = network.without_inputs()
+    hypergraph, nodes = _on_chip(network, bool(stored.about_network["inputs_off_chip"]))
     stored.check_nodes(nodes)
     partition = stored.partition
     part_graph = part_hypergraph(hypergraph, partition)
@@ -352,6 +351,13 @@ def restore_mapping(
     )
 
 
+def _on_chip(network: Hypergraph, inputs_off_chip: bool) -> tuple[Hypergraph, Array]:
+    """What takes cores, and which node of the network each of its nodes is."""
+    if inputs_off_chip:
+        return network.without_inputs()
+    return network, np.arange(network.n_nodes)
+
+
 def _checked(mapping: Mapping) -> Mapping:
     violations = verify_mapping(
         mapping.hypergraph,
@@ -370,7 +376,32 @@ def _bounds(hypergraph: Hypergraph, limits: Limits) -> tuple[int, float]:
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+def _naming(profile: HardwareProfile) -> Iterator[None]:
+    """Let errors of rooms that know limits, but no chip, say whose limits they are."""
+    try:
+        yield
+    except LimitError as error:
+        if error.profile is not None:
+            raise
+        raise LimitError(
+            error.what,
+            error.quantity,
+            error.value,
+            error.limit,
+            remedy=error.remedy,
+            profile=profile.name,
+        ) from None
+
+
+@contextmanager
+def _timed(
+    seconds: dict[str, float], phase: str, progress: Progress | None = None
+) -> Iterator[None]:
+    """Note how long a phase took; tell `progress` of one that does not do so itself."""
     began = time.perf_counter()
+    if progress is not None:
+        progress.start(phase)
     yield
+    if progress is not None:
+        progress.finish()
     seconds[phase] = time.perf_counter() - began
