@@ -69,6 +69,16 @@ FORMATS: dict[str, Format] = {
         Format("snn", "one-source hyperedge records", (".snn",), marked=False),
         Format("axh", "multi-source hyperedge records", (".axh",), marked=False),
         Format("hgr", "hMETIS hypergraph", (".hgr", ".hmetis"), marked=False),
+        Format("mtx", "Matrix Market matrix", (".mtx",)),
+        Format("sparse", "SciPy sparse matrix", (".npz",)),
+        Format("pairs", "NumPy arrays of links", (".npy", ".npz")),
+        Format("graphml", "GraphML graph", (".graphml",)),
+        Format("gexf", "GEXF graph", (".gexf",)),
+        Format("hif", "HIF hypergraph (JSON)", (".hif", ".json")),
+        Format("nodelink", "node-link graph (JSON)", (".json",)),
+        Format(
+            "edges", "edge list (CSV, TSV)", (".csv", ".tsv", ".edges", ".edgelist"), marked=False
+        ),
     )
 }
 """Every format that can be read, by name; the order is the order in which they are tried."""

@@ -72,7 +72,7 @@ def read_hgr(
     for offsets, values in lines.steps(n_edges, "h-edge"):
         rows, keep = np.diff(offsets), np.ones(len(values), bool)
         if has_weights:
-            weights.append(_weights(lines))
+            weights.append(lines.checked_numbers(offsets[:-1], "weight", negative=False))
             keep[offsets[:-1]], rows = False, rows - 1
         wrong = keep & ((values < 1) | (values > n_nodes))
         lines.refuse(wrong, "pin", f"an id from 1 to {n_nodes}")
@@ -85,7 +85,7 @@ def read_hgr(
         counts.append(rows)
     sizes = [np.ones(0 if has_sizes else n_nodes, np.int64)]
     for offsets, values in lines.steps(n_nodes if has_sizes else 0, "node weight"):
-        lines.refuse_long(offsets, "node weight")
+        lines.refuse_width(offsets, 1, "node weights")
         lines.refuse(values < 0, "node weight", "a whole number >= 0")
         sizes.append(values)
     lines.refuse_more(f"{n_edges} h-edges" + f" and {n_nodes} node weights" * has_sizes)
@@ -103,16 +103,6 @@ def read_hgr(
             node_sizes=_joined(sizes),
             name=path.stem,
         )
-
-
-def _weights(lines: NumberLines) -> Array:
-    """The first token of each line of this step."""
-    firsts = lines.offsets[:-1]
-    weights = lines.numbers(firsts)
-    wrong = np.zeros(len(lines.values), bool)
-    wrong[firsts] = ~(np.isfinite(weights) & (weights >= 0))
-    lines.refuse(wrong, "weight", "a finite number >= 0")
-    return weights
 
 
 def _header(lines: NumberLines) -> tuple[int, int, bool, bool]:

@@ -109,12 +109,21 @@ class NumberLines:
             found[i] = self._word(-1 - int(self.values[i])) == word
         return found
 
-    def refuse_long(self, offsets: Array, what: str) -> None:
-        """Raise for the first line of this step with more than one number."""
-        for row in np.flatnonzero(np.diff(offsets) != 1)[:1]:
-            n_numbers = int(offsets[row + 1] - offsets[row])
-            problem = f"{n_numbers} numbers; expected one {what}"
-            raise self.error(int(self.starts[row]), problem)
+    def checked_numbers(self, at: Array, what: str, *, negative: bool = True) -> Array:
+        """As :meth:`numbers`; raises for the first that is not finite (or, if so asked, < 0)."""
+        numbers = self.numbers(at)
+        wrong = np.zeros(len(self.values), bool)
+        wrong[at] = ~np.isfinite(numbers)
+        if not negative:
+            wrong[at] |= numbers < 0
+        self.refuse(wrong, what, "a finite number" if negative else "a finite number >= 0")
+        return numbers
+
+    def refuse_width(self, offsets: Array, width: int, what: str = "values") -> None:
+        """Raise for the first line of this step that has not `width` tokens."""
+        for row in np.flatnonzero(np.diff(offsets) != width)[:1]:
+            found = int(offsets[row + 1] - offsets[row])
+            raise self.error(int(self.starts[row]), f"{found} {what}; expected {width}")
 
     def refuse_more(self, announced: str) -> None:
         """Raise if content is left after what was `announced`."""
@@ -124,11 +133,12 @@ class NumberLines:
 
     def error(self, at: int, problem: str) -> InputError:
         """The error for the line that holds byte `at`."""
-        return InputError(self.path, problem, place=f"line {self._line(at)}")
+        return InputError(self.path, problem, place=f"line {self.line(at)}")
 
     def _word(self, at: int) -> str:
         words = bytes(self.text[at : at + 400]).replace(bytes([self.separator]), b" ").split()
         return words[0].decode("ascii", "replace")
 
-    def _line(self, at: int) -> int:
+    def line(self, at: int) -> int:
+        """Number of the line that holds byte `at`, from 1."""
         return int(np.count_nonzero(self.text[:at] == ord("\n"))) + 1

@@ -23,6 +23,14 @@ NETWORK_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "snn": ("records", (".snn",)),
     "axh": ("records", (".axh",)),
     "hgr": ("hgr", (".hgr", ".hmetis")),
+    "edges": ("links", (".csv", ".tsv", ".edges", ".edgelist")),
+    "mtx": ("links", (".mtx",)),
+    "sparse": ("links", (".npz",)),
+    "pairs": ("links", (".npy",)),
+    "graphml": ("graphs", (".graphml",)),
+    "gexf": ("graphs", (".gexf",)),
+    "hif": ("hif", (".hif.json", ".hif")),
+    "nodelink": ("graphs", (".json",)),
 }
 """Formats that can be written: name -> (module with ``write_NAME``, suffixes)."""
 
@@ -68,7 +76,7 @@ def write_network(
 
 def _format_of(path: Path) -> str:
     for name, (_, suffixes) in NETWORK_FORMATS.items():
-        if path.suffix.lower() in suffixes:
+        if path.name.lower().endswith(suffixes):
             return name
     known = ", ".join(s for _, suffixes in NETWORK_FORMATS.values() for s in suffixes)
     raise OutputError(

@@ -32,8 +32,8 @@ def fill_records(
 
 
 @njit(cache=True, nogil=True)
-def _put_number(text, at, number):
-    """Write a whole number >= 0 and a blank at text[at:]; returns the byte after."""
+def _put_number(text, at, number, end):
+    """Write a whole number >= 0 and the byte `end` at text[at:]; returns the byte after."""
     n_digits = 1
     rest = number // 10
     while rest > 0:
@@ -42,7 +42,7 @@ def _put_number(text, at, number):
     for i in range(at + n_digits - 1, at - 1, -1):
         text[i] = 48 + number % 10
         number //= 10
-    text[at + n_digits] = 32
+    text[at + n_digits] = end
     return at + n_digits + 1
 
 
@@ -60,15 +60,28 @@ def print_rows(
         if not kept[edge]:
             continue
         if with_weights:
-            at = _put_number(text, at, weights[edge])
+            at = _put_number(text, at, weights[edge], 32)
         for j in range(source_offsets[edge], source_offsets[edge + 1]):
-            at = _put_number(text, at, np.int64(sources[j]) + 1)
+            at = _put_number(text, at, np.int64(sources[j]) + 1, 32)
         group = groups[edge]
         for j in range(pin_offsets[group], pin_offsets[group + 1]):
             is_source = False
             for k in range(source_offsets[edge], source_offsets[edge + 1]):
                 is_source |= sources[k] == pins[j]
             if not is_source:
-                at = _put_number(text, at, np.int64(pins[j]) + 1)
+                at = _put_number(text, at, np.int64(pins[j]) + 1, 32)
         text[at - 1] = 10  # the last blank becomes the end of the line
+    return at
+
+
+@njit(cache=True, nogil=True)
+def print_links(text, separator, sources, targets, edges, end_offsets, ends):
+    """A line for each link: source, separator, target and the end of its h-edge; returns bytes."""
+    at = 0
+    for i in range(len(sources)):
+        at = _put_number(text, at, np.int64(sources[i]), separator)
+        at = _put_number(text, at, np.int64(targets[i]), 0) - 1
+        for j in range(end_offsets[edges[i]], end_offsets[edges[i] + 1]):
+            text[at] = ends[j]
+            at += 1
     return at

@@ -56,7 +56,7 @@ def read_partition(path: str | Path, n_nodes: int, *, progress: Progress = SILEN
     parts = np.empty(n_nodes, np.int32)
     done = 0
     for offsets, values in lines.steps(n_nodes, "part id"):
-        lines.refuse_long(offsets, "part id")
+        lines.refuse_width(offsets, 1, "part ids")
         off_chip = lines.equal("-1")
         wrong = ~off_chip & ((values < 0) | (values >= 2**31 - 1))
         lines.refuse(wrong, "part id", "a whole number >= 0, or -1 for off the chip")

@@ -17,9 +17,7 @@ MOST_BYTES = 8 << 20
 
 def refusal(path: Path, **options: Any) -> InputError:
     """The error of reading a bad file: one line that begins with the path, raised cheaply."""
-    with pytest.raises(
-        InputError
-    ):  # a first time, so that compilation and imports are not measured
+    with pytest.raises(InputError):  # once before, so that imports are not measured
         read_network(path, **options)
     tracemalloc.start()
     try:

@@ -100,7 +100,7 @@ FAULTS: dict[str, tuple[str, str, str | None]] = {
     "weight-infinite": ("1 2 1\n1e999 1 2\n", "weight '1e999'", "line 2"),
     "weight-negative": ("2 2 1\n1 1\n-3 1 2\n", "weight '-3'", "line 3"),
     "weight-word": ("1 2 1\n1_0 1 2\n", "weight '1_0'", "line 2"),
-    "size-two-numbers": ("1 2 10\n1 2\n3\n4 5\n", "2 numbers; expected one node weight", "line 4"),
+    "size-two-numbers": ("1 2 10\n1 2\n3\n4 5\n", "2 node weights; expected 1", "line 4"),
     "size-negative": ("1 2 10\n1 2\n3\n-4\n", "node weight '-4'", "line 4"),
     "binary": ("1 2\n\0\0 1\n", r"pin '\x00\x00'", "line 2"),
 }

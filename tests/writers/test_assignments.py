@@ -37,7 +37,7 @@ PARTITION_FAULTS = {
     "too-many": ("0\n1\n2\n", 2, "content follows; expected the end after the part ids", "line 3"),
     "word": ("0\none\n2\n", 3, "part id 'one'; expected a whole number >= 0, or -1", "line 2"),
     "below-minus-one": ("0\n-2\n", 2, "part id '-2'", "line 2"),
-    "two-a-line": ("0\n1 2\n", 2, "2 numbers; expected one part id", "line 2"),
+    "two-a-line": ("0\n1 2\n", 2, "2 part ids; expected 1", "line 2"),
     "too-large": ("0\n2147483647\n", 2, "part id 2147483647", "line 2"),
     "decimal": ("0.0\n1\n", 2, "part id '0.0'", "line 1"),
 }
