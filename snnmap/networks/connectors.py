@@ -72,6 +72,54 @@ def random_links(
     return _unshared(*_sample(counts, n_targets, seed, allow_self), n_targets)
 
 
+def distance_links(
+    sources_xy: Array,
+    targets_xy: Array,
+    *,
+    peak: float,
+    sigma: float,
+    seed: int = 0,
+    allow_self: bool = True,
+) -> Relation:
+    """Links whose probability falls with distance: peak * exp(-d^2 / (2 sigma^2)).
+
+    Args:
+        sources_xy: float64[n_sources, 2] places, in any unit of length.
+        targets_xy: float64[n_targets, 2] places, none negative.
+        peak: probability at distance 0.
+        sigma: length scale in the same unit; nothing beyond 4 sigma is linked.
+        seed: whole number >= 0.
+        allow_self: False leaves out links from neuron i to neuron i (of one population).
+
+    Raises:
+        NetworkError: a peak outside 0..1, a sigma that is not positive.
+    """
+    if not 0 <= peak <= 1:
+        raise NetworkError(f"probability is {peak}; expected 0 to 1")
+    if not 0 < sigma < np.inf:
+        raise NetworkError(f"sigma is {sigma}; expected a number > 0")
+    n, n_targets = len(sources_xy), len(targets_xy)
+    if peak == 0 or n_targets == 0:
+        return random_links(n, n_targets, probability=0.0)
+    extent = targets_xy.max(axis=0, initial=0.0)
+    size = max(sigma, float(extent.max()) / 1024) or 1.0
+    grid = (extent / size).astype(np.int64) + 1
+    place = (targets_xy / size).astype(np.int64)
+    cell = place[:, 0] * grid[1] + place[:, 1]
+    order = np.argsort(cell, kind="stable")
+    cells = _csr.offsets_of(np.bincount(cell, minlength=int(grid.prod())))
+    names, points = order.astype(np.int32), targets_xy[order]
+    where = (stream_of(seed), sources_xy, cells, grid, size, points, names, peak, sigma)
+    counts, nothing = np.zeros(n, np.int64), np.empty(0, np.int32)
+    args = (not allow_self, False, counts, counts, nothing)
+    for_chunks(_kernels_random.link_near, n, *where, *args, grain=64)
+    offsets = _csr.offsets_of(counts)
+    pins = np.empty(int(offsets[-1]), np.int32)
+    args = (not allow_self, True, offsets, counts, pins)
+    for_chunks(_kernels_random.link_near, n, *where, *args, grain=64)
+    return _unshared(offsets, pins, n_targets)
+
+
 def binomial_counts(n_rows: int, n: int, probability: float, seed: int) -> Array:
     """int64[n_rows] independent draws from Binomial(n, probability), by inversion of its table."""
     if probability in (0.0, 1.0) or n == 0:

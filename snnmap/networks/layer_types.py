@@ -43,7 +43,7 @@ _WINDOW: dict[str, tuple[schema.Check, Any]] = {
 
 LAYERS: dict[str, Keys] = {
     "input": Keys({"shape": schema.shape}, _COMMON),
-    "population": Keys({"shape": schema.shape}, _COMMON),
+    "population": Keys({"shape": schema.shape}, {**_COMMON, "extent": (schema.extent, None)}),
     "conv": Keys(
         {"filters": schema.count, "kernel": schema.counts},
         {**_WINDOW, "groups": (schema.count, 1)},
@@ -67,6 +67,10 @@ LAYERS: dict[str, Keys] = {
         {"units": schema.count_or_zero},
         {**_FED, **_RANDOM, "self_connections": (schema.flag, True)},
     ),
+    "circuit": Keys(
+        {"cells": schema.count},
+        {**_COMMON, "rent": (schema.share, 0.65), "seed": (schema.count_or_zero, 0)},
+    ),
     "reservoir": Keys(
         {"neurons": schema.count, "fan_out": schema.non_negative},
         {
@@ -86,7 +90,8 @@ LAYERS: dict[str, Keys] = {
 LINK = Keys(
     {"from": schema.text, "to": schema.text},
     {
-        "type": (schema.one_of("dense", "one-to-one", "random"), "dense"),
+        "type": (schema.one_of("dense", "one-to-one", "chain", "random", "distance"), "dense"),
+        "sigma": (schema.positive, None),
         **_RANDOM,
         "self_connections": (schema.flag, True),
         "delay_ms": (schema.delay, None),
@@ -115,17 +120,21 @@ JOINING = ("add", "concat", "dense", "random", "recurrent", "one-to-one", "reser
 
 
 def connect_pairs(keys: Table, kind: str, n: int, m: int, seed: int) -> relations.Relation:
-    """Links between n and m neurons of one of the types of `LINK`, or of a recurrent layer.
+    """Links between n and m neurons of a type of `LINK` that needs no places.
 
     Raises:
         NetworkError: rules that do not fit the type, see :func:`random_links`.
     """
     rules = {rule: keys[rule] for rule in RULES}
     given = [rule for rule in RULES if rules[rule] is not None]
-    if kind == "one-to-one" or (kind == "dense" and given):
-        if given:
-            raise NetworkError(f'{kind} links take no {given[0]}; expected type = "random"')
+    if kind != "random" and given:
+        raise NetworkError(f'{kind} links take no {given[0]}; expected type = "random"')
+    if kind == "one-to-one":
         return _one_to_one(n, m)
+    if kind == "chain":
+        if n != m:
+            raise NetworkError(f"a chain needs one population, not {n} and {m} neurons")
+        return relations.chain(n)
     if kind == "dense" and keys["self_connections"]:
         return relations.dense(n, m)
     if kind == "dense":

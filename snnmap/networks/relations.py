@@ -118,6 +118,13 @@ def one_to_one(n_sources: int, n_targets: int) -> Relation:
     return Relation(rows, np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), n_targets)
 
 
+def chain(n: int) -> Relation:
+    """Element i reaches element i + 1; the last reaches nothing."""
+    moved = np.arange(1, n + 1, dtype=np.int32)
+    moved[n - 1 :] = -1
+    return one_to_one(n, n).relabel(moved, n)
+
+
 def dense(n_sources: int, n_targets: int) -> Relation:
     """Every source reaches every target: one row."""
     offsets = np.array([0, n_targets], np.int64)

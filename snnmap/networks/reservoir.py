@@ -112,12 +112,12 @@ class Reservoir:
         """All links as a relation of the neurons to themselves.
 
         Raises:
-            NetworkError: the work was stopped before its end.
+            KeyboardInterrupt: the work was cancelled; a part of a network is no network.
         """
         counts, targets = [], []
         for block_counts, block_targets in self.blocks(progress):
-            if progress.expired():
-                raise NetworkError("stopped before all neurons were linked; nothing was built")
+            if progress.cancelled:
+                raise KeyboardInterrupt
             counts.append(block_counts)
             targets.append(block_targets)
         offsets = _csr.offsets_of(np.concatenate(counts))

@@ -73,6 +73,13 @@ def shape(value: Any) -> tuple[int, ...]:
     return tuple(count_or_zero(v) for v in values)
 
 
+def extent(value: Any) -> tuple[float, float]:
+    """[width, height] of the area that neurons lie in, each > 0."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("[width, height]")
+    return positive(value[0]), positive(value[1])
+
+
 def counts(value: Any) -> int | tuple[int, ...]:
     """A whole number >= 1, or a list with one a dimension."""
     if isinstance(value, list) and value:
@@ -125,6 +132,20 @@ def one_of(*known: str) -> Check:
         return str(value)
 
     return check
+
+
+def table(value: Any) -> dict[str, Any]:
+    """A table."""
+    if not isinstance(value, dict):
+        raise ValueError("a table")
+    return value
+
+
+def tables(value: Any) -> list[dict[str, Any]]:
+    """A list of tables that is not empty."""
+    if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
+        raise ValueError("a list of tables")
+    return value
 
 
 def anything(value: Any) -> Any:

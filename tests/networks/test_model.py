@@ -188,7 +188,7 @@ CONV = {"type": "conv", "filters": 2, "kernel": 3}
         (
             [INPUT, {"type": "convolution"}],
             {},
-            "unknown type 'convolution'; .*known: add, concat, conv",
+            "unknown type 'convolution'; .*known: add, circuit, concat, conv",
         ),
         ([INPUT, {"filters": 2}], {}, "layer 2: key 'type' is missing"),
         (

@@ -91,7 +91,7 @@ def test_progress_hears_of_every_neuron_and_can_stop():
     Reservoir(5000, 4).links(listener)
     assert listener.done == 5000
     listener.cancel()
-    with pytest.raises(NetworkError, match="stopped before"):
+    with pytest.raises(KeyboardInterrupt):
         Reservoir(5000, 4).links(listener)
 
 

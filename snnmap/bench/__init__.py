@@ -1,0 +1,1 @@
+"""Suites on disk, and mappers compared on them."""

@@ -1,0 +1,124 @@
+"""Suites to files: every network built, checked against its expected counts, written whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from snnmap import __version__
+from snnmap.bench.manifest import (
+    Record,
+    file_digest,
+    is_current,
+    read_manifest,
+    recipe_of,
+    write_manifest,
+)
+from snnmap.bench.streaming import reservoir_of, stream_reservoir
+from snnmap.errors import ConfigError, InputError, NetworkError, OutputError
+from snnmap.networks.suites import Suite, SuiteEntry
+from snnmap.progress import SILENT, Progress
+from snnmap.writers import NETWORK_FORMATS, write_network
+
+SUFFIXES = {suffixes[0].lstrip("."): name for name, (_, suffixes) in NETWORK_FORMATS.items()}
+"""Word for a format on the command line -> key of :data:`snnmap.writers.NETWORK_FORMATS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of one network.
+
+    Attributes:
+        record: its line of the manifest.
+        notes: what the format could not hold.
+        seconds: that it took; 0 where the file was there already.
+        reused: the file was there already and is right.
+    """
+
+    record: Record
+    notes: list[str]
+    seconds: float
+    reused: bool = False
+
+
+def make_suite(
+    suite: Suite, folder: str | Path, *, format: str = "h5", progress: Progress = SILENT
+) -> Iterator[Made]:
+    """Write the networks of a suite, one file each, and a manifest.
+
+    Files of an earlier run are kept if they are what would be made again; nothing half-written is
+    left behind by whatever interruption.
+
+    Args:
+        suite: what to make.
+        folder: made if missing.
+        format: a key of :data:`SUFFIXES`.
+        progress: told of the work.
+
+    Yields:
+        Each network when it is done.
+
+    Raises:
+        ConfigError: an unknown format.
+        InputError: a folder that holds another suite.
+        NetworkError: a network with other counts than its suite expects.
+        OutputError: a file that cannot be written.
+        KeyboardInterrupt: the work was cancelled.
+    """
+    if format not in SUFFIXES:
+        raise ConfigError(f"unknown format {format!r}; known are {', '.join(sorted(SUFFIXES))}")
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
+    before = read_manifest(folder)
+    if before["suite"] not in (None, suite.name):
+        raise InputError(
+            folder, f"holds suite {before['suite']!r}; choose another folder for {suite.name!r}"
+        )
+    records: dict[str, Record] = before["networks"]
+    for entry in suite.entries:
+        if progress.cancelled:
+            raise KeyboardInterrupt
+        file = folder / f"{entry.name}.{format}"
+        known = records.get(entry.name)
+        if known is not None and is_current(known, entry, file):
+            yield Made(known, [], 0.0, reused=True)
+            continue
+        began = time.perf_counter()
+        counts, notes = _write(entry, file, format, progress)
+        record = Record(
+            entry.name, file.name, entry.profile, entry.parameters, entry.seed, entry.scale,
+            *counts, file.stat().st_size, file_digest(file), __version__, recipe_of(entry),
+        )  # fmt: skip
+        records[entry.name] = record
+        write_manifest(folder, suite, list(records.values()))
+        yield Made(record, notes, time.perf_counter() - began)
+
+
+def _write(
+    entry: SuiteEntry, file: Path, format: str, progress: Progress
+) -> tuple[tuple[int, int, int], list[str]]:
+    """(nodes, h-edges, pins) and what was lost."""
+    reservoir = reservoir_of(entry.model) if format == "snn" else None
+    if reservoir is not None:
+        counts = stream_reservoir(*reservoir, file, progress, check=lambda c: _check(entry, c))
+        return counts, []
+    network = entry.model.build(progress)
+    if progress.cancelled:
+        raise KeyboardInterrupt
+    counts = (network.n_nodes, network.n_hedges, network.n_pins)
+    _check(entry, counts)
+    return counts, write_network(network, file, format=SUFFIXES[format], progress=progress)
+
+
+def _check(entry: SuiteEntry, counts: tuple[int, int, int]) -> None:
+    for what, count in zip(("nodes", "hyperedges", "pins"), counts, strict=True):
+        wanted = entry.expect[what] if entry.expect else count
+        if count != wanted:
+            raise NetworkError(
+                f"network {entry.name!r}: {what} {count:,} but its suite expects {wanted:,}"
+            )
