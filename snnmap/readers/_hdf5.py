@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 
 from snnmap.errors import InputError
+from snnmap.readers._global_heap import damaged_heap
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -38,10 +39,13 @@ class Fields:
         place: where it stands in the file, e.g. ``"node/nodes/lif1"``.
     """
 
-    def __init__(self, path: str | Path, node: Any, place: str = "") -> None:
+    def __init__(
+        self, path: str | Path, node: Any, place: str = "", checked: set[str] | None = None
+    ) -> None:
         self.path = path
         self.node = node
         self.place = place
+        self._checked = set() if checked is None else checked
 
     def error(self, problem: str, name: str = "") -> InputError:
         """An error at this place (or at one of its fields) to raise."""
@@ -67,7 +71,8 @@ class Fields:
         if not self.is_group(name):
             found = "a plain value" if self.has(name) else "nothing"
             raise self.error(f"expected a group, found {found}", name)
-        return Fields(self.path, self.node[name], self._at(name))
+        with self._guard(name):
+            return Fields(self.path, self.node[name], self._at(name), self._checked)
 
     def children(self) -> list[str]:
         """Names of the groups inside this one."""
@@ -88,22 +93,26 @@ class Fields:
 
     def array(self, name: str) -> Array:
         """A numeric array, read whole."""
-        value = self.dataset(name)
+        value = self._numeric(name, "biufc")
         with self._guard(name):
-            array = np.asarray(value[()] if isinstance(value, h5py.Dataset) else value)
-        if array.dtype.kind not in "biufc":
-            raise self.error(f"holds {array.dtype}; expected numbers", name)
-        return array
+            return np.asarray(value[()] if isinstance(value, h5py.Dataset) else value)
 
     def slice(self, name: str, start: int, stop: int) -> Array:
         """Entries ``start..stop - 1`` of a one-dimensional numeric array."""
+        value = self._numeric(name, "biuf")
+        if value.ndim != 1:
+            raise self.error(f"has {value.ndim} dimensions; expected one", name)
+        with self._guard(name):
+            return np.asarray(value[start:stop])
+
+    def _numeric(self, name: str, kinds: str) -> Any:
+        """An array or dataset whose type is numeric, known before anything is read."""
         value = self.dataset(name)
         with self._guard(name):
-            array = np.asarray(value[start:stop])
-        if array.dtype.kind not in "biuf" or array.ndim != 1:
-            found = f"{array.dtype} of {array.ndim} dimensions"
-            raise self.error(f"holds {found}; expected one dimension of numbers", name)
-        return array
+            value = value if isinstance(value, h5py.Dataset) else np.asarray(value)
+            if value.dtype.kind not in kinds:
+                raise self.error(f"holds {value.dtype}; expected numbers", name)
+        return value
 
     def integers(self, name: str) -> tuple[int, ...]:
         """A scalar or a one-dimensional array of whole numbers."""
@@ -131,17 +140,20 @@ class Fields:
         with self._guard(name):
             value = self._value(name)
             dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-        return dtype.kind in "SUO"
+            return _is_text(dtype)
 
     def texts(self, name: str) -> Array:
         """object[...]: an array of str; empty arrays of any type count as no strings."""
         value = self.dataset(name)
         with self._guard(name):
-            array = np.asarray(value[()] if isinstance(value, h5py.Dataset) else value)
+            array = value if isinstance(value, h5py.Dataset) else np.asarray(value)
             if not array.size:
                 return np.empty(array.shape, object)
-            if array.dtype.kind not in "SUO":
+            if not _is_text(array.dtype):
                 raise self.error(f"holds {array.dtype}; expected text", name)
+            if isinstance(array, h5py.Dataset):
+                self._check_heaps()
+                array = np.asarray(array[()])
             out = np.empty(array.shape, object)
             for index, item in np.ndenumerate(array):
                 if not isinstance(item, (bytes, str)):
@@ -153,10 +165,15 @@ class Fields:
         """A text attribute of a field, or None."""
         with self._guard(name):
             value = self._value(name)
-            found = value.attrs.get(key) if isinstance(value, h5py.Dataset) else None
+            if not isinstance(value, h5py.Dataset) or key not in value.attrs:
+                return None
+            if not _is_text(value.attrs.get_id(key).dtype):
+                raise self.error(f"its attribute {key} is not text", name)
+            self._check_heaps()
+            found = value.attrs[key]
             if isinstance(found, np.ndarray):
                 found = found.ravel()[0] if found.size else None
-            return found.decode("utf-8") if isinstance(found, bytes) else found and str(found)
+            return found.decode("utf-8") if isinstance(found, bytes) else str(found)
 
     def _value(self, name: str) -> Any:
         if not self.has(name):
@@ -187,6 +204,17 @@ class Fields:
                     f"{held:,} bytes for it",
                     name,
                 )
+
+    def _check_heaps(self) -> None:
+        """Before the first string is read: damaged heaps would crash the library."""
+        if "heaps" in self._checked or not isinstance(self.node, h5py.Group):
+            return
+        at = damaged_heap(Path(self.path))
+        if at is not None:
+            raise InputError(
+                self.path, "the strings stored there are damaged", place=f"byte {at:,}"
+            )
+        self._checked.add("heaps")
 
     @contextmanager
     def _guard(self, name: str = "") -> Iterator[None]:
@@ -231,6 +259,13 @@ def looks_like(path: Path, head: bytes, *needed: str) -> bool:
             return any(name in file for name in needed)
     except _H5PY_ERRORS:
         return False
+
+
+def _is_text(dtype: Any) -> bool:
+    """Whether values are strings; other things of variable length are never read."""
+    if dtype.kind == "O" and dtype.metadata is not None:
+        return h5py.check_string_dtype(dtype) is not None
+    return dtype.kind in "SUO"
 
 
 def _brief(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from snnmap.errors import InputError, NetworkError
 from snnmap.hypergraph import MAX_NODES, Hypergraph
 from snnmap.networks.builder import NetworkBuilder, Signal, add, concat
 from snnmap.progress import SILENT, Progress
-from snnmap.readers._steps import Shape, Step, available_bytes, check_shape, times
+from snnmap.readers._steps import Shape, Step, amount, available_bytes, check_shape, fit
 
 BYTES_PER_NEURON = 64  # what a hypergraph holds for each, at least
 
@@ -113,7 +113,16 @@ class LayerGraph:
         Raises:
             InputError: shapes that disagree or cannot be told, a cycle without neurons.
         """
-        order = self._resolve()
+        for node in list(self.nodes.values()):
+            if node.kind == "step" and not node.before:
+                self._supply_input(node)
+        try:
+            order = self._resolve(with_batch=False)
+        except InputError as error:
+            try:  # perhaps what looked like a batch was none
+                order = self._resolve(with_batch=True)
+            except InputError:
+                raise error from None
         builder = NetworkBuilder(name)
         signals: dict[str, Signal] = {}
         populations = [n for n in order if n.kind != "step"]
@@ -148,11 +157,10 @@ class LayerGraph:
 
     # ------------------------------------------------------------------ order and shapes
 
-    def _resolve(self) -> list[Node]:
+    def _resolve(self, *, with_batch: bool) -> list[Node]:
         """Find all shapes; returns the nodes in the order of the data's flow."""
-        for node in list(self.nodes.values()):
-            if node.kind == "step" and not node.before:
-                self._supply_input(node)
+        for node in self.nodes.values():
+            node.in_shape = node.out_shape = None
         graph = nx.DiGraph((n.name, after) for n in self.nodes.values() for after in n.after)
         graph.add_nodes_from(self.nodes)
         component = {
@@ -174,7 +182,7 @@ class LayerGraph:
                 continue
             del open_names[name]
             node = self.nodes[name]
-            self._set_shapes(node)
+            self._set_shapes(node, with_batch)
             order.append(node)
             for after in node.after:
                 waiting[after] -= 1
@@ -189,8 +197,7 @@ class LayerGraph:
         shape = node.step.own_input()
         if shape is None:
             if not node.after:
-                node.out_shape = node.in_shape = ()  # an Output that nothing reaches
-                return
+                return  # an Output that nothing reaches
             raise self.error(
                 node.name,
                 "nothing leads to it and its fields do not say what it takes; add an Input",
@@ -225,39 +232,37 @@ class LayerGraph:
             )
         return (known or own)[0]
 
-    def _set_shapes(self, node: Node) -> None:
+    def _set_shapes(self, node: Node, with_batch: bool) -> None:
         incoming = [s for b in node.before if (s := self.nodes[b].out_shape) is not None]
         first = incoming[0] if incoming else None
         try:
             if node.kind == "input":
-                node.in_shape = node.out_shape = check_shape(self._without_batch(node))
+                shape = node.shape or () if with_batch else self._without_batch(node)
+                node.in_shape = node.out_shape = check_shape(shape)
             elif node.kind == "neurons":
                 node.in_shape = node.out_shape = check_shape(_neuron_shape(node.shape, first))
             elif isinstance(node.step, Concat):
                 signals = [Signal(shape, ()) for shape in incoming]
                 node.in_shape = node.out_shape = concat(signals, node.step.axis).shape
-            elif node.out_shape is None:
+            elif not node.before:
+                node.in_shape = node.out_shape = ()
+            else:
                 node.in_shape = first if first is not None else node.step.own_input() or ()
                 node.out_shape = node.step.output(node.in_shape)
         except NetworkError as error:
             raise self.error(node.name, str(error)) from None
 
     def _without_batch(self, node: Node) -> Shape:
-        """An input's shape, without a leading batch dimension that no layer after it takes."""
+        """An input's shape, without leading dimensions (a batch) where that fits better."""
         shape = node.shape or ()
         after = [self.nodes[name] for name in node.after]
 
-        def fits(shape: Shape) -> bool:
-            return all(
-                n.step.accepts(shape)
-                if n.kind == "step"
-                else prod(n.shape or ()) in (1, prod(shape))
-                for n in after
-            )
+        def fits(start: int) -> int:
+            rest = shape[start:]
+            scores = (n.step.fit(rest) if n.kind == "step" else _fit(n, rest) for n in after)
+            return min(scores, default=1)
 
-        while len(shape) > 1 and not fits(shape) and (fits(shape[1:]) or shape[0] == 1):
-            shape = shape[1:]
-        return shape
+        return shape[max(range(max(len(shape), 1)), key=lambda start: (fits(start), -start)) :]
 
     def _check_edges(self, node: Node) -> None:
         if isinstance(node.step, Concat):
@@ -267,8 +272,7 @@ class LayerGraph:
             if prod(given) != prod(taken):
                 raise self.error(
                     node.name,
-                    f"takes {times(taken)} = {prod(taken)} values, but {before!r} gives "
-                    f"{times(given)} = {prod(given)}",
+                    f"takes {amount(taken)} values, but {before!r} gives {amount(given)}",
                 )
 
     def _check_size(self, n_neurons: int) -> None:
@@ -307,7 +311,7 @@ def _neuron_shape(own: Shape | None, incoming: Shape | None) -> Shape:
     if incoming is None:
         return own or (1,)
     if own is None or prod(own) == 1:
-        return incoming if prod(incoming) != 1 else own or incoming or (1,)
+        return incoming or own or (1,)
     if prod(own) == prod(incoming):
         return own
     try:
@@ -318,9 +322,13 @@ def _neuron_shape(own: Shape | None, incoming: Shape | None) -> Shape:
     if len(own) == 1 and len(incoming) > 1 and own[0] == incoming[0]:
         return incoming  # one parameter a channel
     raise NetworkError(
-        f"has parameters for {times(own)} = {prod(own)} neurons, but {times(incoming)} = "
-        f"{prod(incoming)} values lead to it"
+        f"has parameters for {amount(own)} neurons, but {amount(incoming)} values lead to it"
     )
+
+
+def _fit(neurons: Node, shape: Shape) -> int:
+    """How well what leads to neurons fits them, as :meth:`Step.fit` counts."""
+    return fit(None if prod(neurons.shape or ()) == 1 else neurons.shape, shape)
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

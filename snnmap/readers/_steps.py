@@ -31,6 +31,18 @@ def times(shape: Shape) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
+def amount(shape: Shape) -> str:
+    """A shape and how many values it has: ``"2x34x34 = 2312"``, but ``"7"``."""
+    return times(shape) if len(shape) == 1 else f"{times(shape)} = {prod(shape)}"
+
+
+def fit(stated: Shape | None, shape: Shape) -> int:
+    """How well a shape fits a stated one, as :meth:`Step.fit` counts."""
+    if stated is None:
+        return 1
+    return 2 if shape == stated else int(prod(shape) == prod(stated))
+
+
 class Step:
     """No change: Output, Scale, a nested Input, an unknown node that is skipped."""
 
@@ -38,9 +50,9 @@ class Step:
         """Input shape as far as the step's own fields say it."""
         return None
 
-    def accepts(self, shape: Shape) -> bool:
-        """Whether an input of this shape makes sense (used to tell a batch dimension apart)."""
-        return True
+    def fit(self, shape: Shape) -> int:
+        """How well an input of this shape fits: 0 not at all, 1 somehow, 2 exactly as stated."""
+        return 1
 
     def output(self, shape: Shape) -> Shape:
         """Output shape for an input shape."""
@@ -74,14 +86,14 @@ class Flatten(Step):
         """See :class:`Step`."""
         return self.declared
 
-    def accepts(self, shape: Shape) -> bool:
+    def fit(self, shape: Shape) -> int:
         """See :class:`Step`."""
-        return self.declared is None or prod(shape) == prod(self.declared)
+        return fit(self.declared, shape)
 
     def output(self, shape: Shape) -> Shape:
         """See :class:`Step`."""
-        if not self.accepts(shape):
-            raise NetworkError(f"expects {times(self.declared or ())}, but gets {times(shape)}")
+        if not self.fit(shape):
+            raise NetworkError(f"expects {amount(self.declared or ())}, but gets {amount(shape)}")
         rank = len(shape)
         start = self.start + rank if self.start < 0 else self.start
         end = self.end + rank if self.end < 0 else min(self.end, rank - 1)
@@ -100,8 +112,7 @@ class Reshape(Step):
         """See :class:`Step`."""
         if prod(shape) != prod(self.shape):
             raise NetworkError(
-                f"turns values into {times(self.shape)} = {prod(self.shape)}, but the input is "
-                f"{times(shape)} = {prod(shape)}"
+                f"turns values into {amount(self.shape)}, but the input is {amount(shape)}"
             )
         return self.shape
 
@@ -122,20 +133,18 @@ class Dense(Step):
         """See :class:`Step`."""
         return (*self.weight_shape[:-2], self.weight_shape[-1])
 
-    def accepts(self, shape: Shape) -> bool:
+    def fit(self, shape: Shape) -> int:
         """See :class:`Step`."""
-        lead, n_in = self.weight_shape[:-2], self.weight_shape[-1]
-        if prod(shape) == prod(lead) * n_in:
-            return True
-        return not lead and bool(shape) and shape[-1] == n_in
+        along_last_axis = len(self.weight_shape) == 2 and shape[-1:] == self.weight_shape[-1:]
+        return max(fit(self.own_input(), shape), int(along_last_axis))
 
     def output(self, shape: Shape) -> Shape:
         """See :class:`Step`."""
         *lead, n_out, n_in = self.weight_shape
-        if not self.accepts(shape):
+        if not self.fit(shape):
             raise NetworkError(
                 f"weights of shape {times(self.weight_shape)} take {prod(lead) * n_in} values, but "
-                f"the input is {times(shape)} = {prod(shape)}"
+                f"the input is {amount(shape)}"
             )
         if prod(shape) == prod(lead) * n_in:
             return check_shape((*lead, n_out))
@@ -205,9 +214,10 @@ class Convolution(Step):
         """See :class:`Step`."""
         return None if self.sizes is None else (self.in_channels, *self.sizes)
 
-    def accepts(self, shape: Shape) -> bool:
+    def fit(self, shape: Shape) -> int:
         """See :class:`Step`."""
-        return self._normal(shape) is not None
+        normal = self._normal(shape)
+        return 0 if normal is None else 1 + (normal == shape)
 
     def _normal(self, shape: Shape) -> Shape | None:
         """The input as (channels, *positions), or None."""
@@ -327,13 +337,13 @@ class Pooling(Step):
     dilation: Shape
     ceil_mode: bool = False
 
-    def accepts(self, shape: Shape) -> bool:
+    def fit(self, shape: Shape) -> int:
         """See :class:`Step`."""
-        return len(shape) == len(self.kernel) + 1
+        return 2 if len(shape) == len(self.kernel) + 1 else 0
 
     def output(self, shape: Shape) -> Shape:
         """See :class:`Step`."""
-        if not self.accepts(shape):
+        if not self.fit(shape):
             wanted = "height, width" if len(self.kernel) == 2 else "length"
             raise NetworkError(f"expects (channels, {wanted}), but the input is {times(shape)}")
         sizes = window_sizes(
@@ -411,7 +421,7 @@ def check_shape(shape: Shape) -> Shape:
     """Refuse shapes that no network of 32-bit ids can have; returns the shape."""
     if min(shape, default=1) < 0 or prod(shape) > MAX_NODES:
         raise NetworkError(
-            f"shape {times(shape)} is {prod(shape):,} values; at most {MAX_NODES:,} fit"
+            f"shape {times(shape)}: expected sizes >= 0, {MAX_NODES:,} values at most"
         )
     return shape
 
