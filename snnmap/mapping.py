@@ -215,7 +215,7 @@ def map_network(
     engine: str = "auto",
     seed: int = 0,
     placer: str = "auto",
-    refine: str = "force-directed",
+    refine: str | None = None,
     inputs_off_chip: bool = False,
     limits: Limits | None = None,
     only_partition: bool = False,
@@ -233,8 +233,8 @@ def map_network(
         config: its settings instead of a preset.
         engine: ``"auto"``, ``"cpu"`` or ``"gpu"``.
         seed: same seed, same mapping.
-        placer: a name of ``snnmap.placement.PLACERS``.
-        refine: a name of ``snnmap.placement.REFINEMENTS``.
+        placer: ``"auto"`` or a name of ``snnmap.placement.PLACERS``.
+        refine: a name of ``snnmap.placement.REFINEMENTS``; None goes with the placer.
         inputs_off_chip: input populations take no core.
         limits: instead of the profile's own.
         only_partition: stop before placement.

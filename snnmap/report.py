@@ -67,6 +67,8 @@ def _facts(mapping: Mapping) -> str:
     if mapping.placement is not None:
         x, y = mapping.placement.cores.max(axis=0, initial=0) - mapping.placement.cores.min(axis=0)
         placer = mapping.placement.placer
+        if mapping.placement.start not in ("", placer):
+            placer += f" ({mapping.placement.start})"
         if mapping.placement.refine != "none":
             placer += f" + {mapping.placement.refine}"
         rows.append(("placement", f"{placer}, within {x + 1} x {y + 1} cores"))

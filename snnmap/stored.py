@@ -80,7 +80,13 @@ class StoredMapping:
         if self.cores is None:
             raise InputError(self.path, "holds no placement; make one with snnmap place")
         s = self.settings
-        return Placement(cores=self.cores, placer=s["placer"], refine=s["refine"], seed=s["seed"])
+        return Placement(
+            cores=self.cores,
+            placer=s["placer"],
+            start=s["start"],
+            refine=s["refine"],
+            seed=s["seed"],
+        )
 
     @property
     def part_graph(self) -> Hypergraph:

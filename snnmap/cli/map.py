@@ -42,12 +42,23 @@ def command(
     seed: SeedOption = 0,
     placer: Annotated[
         str,
-        typer.Option("--placer", metavar="NAME", help="How parts find cores (see the manual)."),
+        typer.Option(
+            "--placer",
+            metavar="NAME",
+            help="How parts find cores: hilbert, snake, z-order, quadtree, spectral, "
+            "minimum-distance, recursive-bisection, or auto: all of them, the best is kept.",
+        ),
     ] = "auto",
     refine: Annotated[
-        str,
-        typer.Option("--refine", metavar="NAME", help="How the placement is improved, or none."),
-    ] = "force-directed",
+        str | None,
+        typer.Option(
+            "--refine",
+            metavar="NAME",
+            help="How the placement is improved: none, neighbour-swaps, force-directed or "
+            "annealing (default: annealing after auto, force-directed after the others).",
+            show_default=False,
+        ),
+    ] = None,
     set_: SetOption = None,
     inputs_off_chip: InputsOffChipOption = False,
     time_limit: TimeLimitOption = None,

@@ -47,7 +47,7 @@ class Job:
     jobs: int | None
     quiet: bool
     placer: str = "auto"
-    refine: str = "force-directed"
+    refine: str | None = None
     only_partition: bool = False
 
 
@@ -115,16 +115,17 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
 def _check_names(job: Job) -> None:
     """Refuse names that do not exist before anything is read."""
     from snnmap.partitioning import ALGORITHMS
-    from snnmap.placement import PLACERS, REFINEMENTS
+    from snnmap.placement import AUTO, PLACERS, REFINEMENTS
 
     for what, name, known in (
         ("algorithm", job.algorithm, ALGORITHMS),
-        ("placer", job.placer, PLACERS),
-        ("refinement", job.refine, REFINEMENTS),
+        ("placer", job.placer, [AUTO, *PLACERS]),
+        ("refinement", job.refine, [None, *REFINEMENTS]),
         ("engine", job.engine, ("auto", "cpu", "gpu")),
     ):
         if name not in known:
-            raise ConfigError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+            names = ", ".join(filter(None, known))
+            raise ConfigError(f"unknown {what} {name!r}; known: {names}")
 
 
 def _profile(job: Job) -> HardwareProfile:

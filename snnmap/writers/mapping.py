@@ -146,6 +146,7 @@ def mapping_record(mapping: Mapping) -> dict[str, Any]:
         placement = mapping.placement
         record["placement"] = {
             "placer": placement.placer,
+            "start": placement.start,
             "refine": placement.refine,
             "seed": placement.seed,
             "complete": placement.complete,
@@ -272,6 +273,7 @@ def _settings(mapping: Mapping) -> dict[str, Any]:
         "connectivity": mapping.metrics.connectivity,
         "overrides": list(mapping.overrides),
         "placer": None if placement is None else placement.placer,
+        "start": None if placement is None else placement.start,
         "refine": None if placement is None else placement.refine,
     }
 

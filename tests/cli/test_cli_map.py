@@ -313,3 +313,15 @@ def test_info_has_counts_at_its_top(capsys: Capture) -> None:
     assert record["layers"][0]["name"] == "input"
     assert main(["info", "lenet"]) == 0
     assert "conv1" in capsys.readouterr().out
+
+
+def test_help_names_every_algorithm_placer_and_refinement() -> None:
+    from typer.main import get_command
+
+    from snnmap.cli import build_app
+    from snnmap.partitioning import ALGORITHMS
+    from snnmap.placement import PLACERS, REFINEMENTS
+
+    words = " ".join(p.help or "" for p in get_command(build_app()).commands["map"].params)
+    for name in [*ALGORITHMS, *PLACERS, *REFINEMENTS]:
+        assert name in words, name
