@@ -17,10 +17,9 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
+from rich.table import Column
 from rich.text import Text
 
 from snnmap.progress import Progress
@@ -42,6 +41,15 @@ class _Rate(ProgressColumn):
         of = f"/{_short(task.total)}" if task.total else ""
         rate = f", {_short(task.speed)}/s" if task.speed else ""
         return Text(f"{_short(task.completed)}{of} {unit}".rstrip() + rate, style="dim")
+
+
+class _Clock(ProgressColumn):
+    """Time spent, and an estimate of what is left."""
+
+    def render(self, task: Task) -> Text:
+        left = task.time_remaining
+        rest = f", ~{left:.0f} s left" if left is not None and task.total else ""
+        return Text(f"{task.elapsed or 0:.0f} s{rest}")
 
 
 class _PatientBars(Bars):
@@ -67,11 +75,10 @@ class TerminalProgress(Progress):
         self._bars = _PatientBars(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            _Rate(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[note]}"),
+            BarColumn(bar_width=14),
+            _Clock(table_column=Column(no_wrap=True)),
+            _Rate(table_column=Column(no_wrap=True)),
+            TextColumn("[dim]{task.fields[note]}", table_column=Column(no_wrap=True)),
             console=console,
             transient=True,
             disable=not console.is_terminal,
