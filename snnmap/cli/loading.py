@@ -70,7 +70,7 @@ def load(
     return hypergraph, source
 
 
-def reader_options(words: list[str] | None) -> dict[str, Any]:
+def reader_options(words: list[str] | None, flag: str = "--read") -> dict[str, Any]:
     """``["first_pin_is_source=true", "scale=2"]`` as keyword arguments.
 
     Raises:
@@ -80,7 +80,7 @@ def reader_options(words: list[str] | None) -> dict[str, Any]:
     for word in words or ():
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise ConfigError(f"--read {word!r}; expected KEY=VALUE")
+            raise ConfigError(f"{flag} {word!r}; expected KEY=VALUE")
         options[key.strip().replace("-", "_")] = _plain(value.strip())
     return options
 

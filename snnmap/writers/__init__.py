@@ -16,7 +16,7 @@ from snnmap.errors import ConfigError, OutputError
 from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 
-__all__ = ["NETWORK_FORMATS", "write_network"]
+__all__ = ["NETWORK_FORMATS", "format_of", "write_network"]
 
 NETWORK_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "native": ("native", (".h5", ".hdf5")),
@@ -60,9 +60,7 @@ def write_network(
         OutputError: the network does not fit the format, or the file cannot be written.
     """
     path = Path(path)
-    name = _format_of(path) if format is None else format
-    if name not in NETWORK_FORMATS:
-        raise ConfigError(f"cannot write format {name!r}; can write {', '.join(NETWORK_FORMATS)}")
+    name = format_of(path, format)
     module = import_module(f"snnmap.writers.{NETWORK_FORMATS[name][0]}")
     writer: Callable[..., list[str]] = getattr(module, f"write_{name}")
     known = inspect.signature(writer).parameters.keys() - {"hypergraph", "path", "progress"}
@@ -74,7 +72,18 @@ def write_network(
     return writer(hypergraph, path, progress=progress, **options)
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path, format: str | None = None) -> str:
+    """The format to write a file in: `format` if given, else as its suffix tells.
+
+    Raises:
+        ConfigError: a format that cannot be written.
+        OutputError: a suffix that tells none.
+    """
+    if format is not None:
+        if format not in NETWORK_FORMATS:
+            known = ", ".join(NETWORK_FORMATS)
+            raise ConfigError(f"cannot write format {format!r}; can write {known}")
+        return format
     for name, (_, suffixes) in NETWORK_FORMATS.items():
         if path.name.lower().endswith(suffixes):
             return name
