@@ -149,7 +149,10 @@ class LayerGraph:
         shape = node.in_shape or ()
         try:
             if isinstance(node.step, Concat):
-                return concat([signals[b] for b in node.before], node.step.axis)
+                parts = [signals[b] for b in node.before]
+                shapes = _same_rank([part.shape for part in parts])
+                parts = [p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)]
+                return concat(parts, node.step.axis)
             inputs = [signals[b].reshape(shape) for b in node.before]
             return node.step.apply(add(inputs) if inputs else Signal(shape, ()))
         except NetworkError as error:
@@ -242,7 +245,7 @@ class LayerGraph:
             elif node.kind == "neurons":
                 node.in_shape = node.out_shape = check_shape(_neuron_shape(node.shape, first))
             elif isinstance(node.step, Concat):
-                signals = [Signal(shape, ()) for shape in incoming]
+                signals = [Signal(shape, ()) for shape in _same_rank(incoming)]
                 node.in_shape = node.out_shape = concat(signals, node.step.axis).shape
             elif not node.before:
                 node.in_shape = node.out_shape = ()
@@ -324,6 +327,12 @@ def _neuron_shape(own: Shape | None, incoming: Shape | None) -> Shape:
     raise NetworkError(
         f"has parameters for {amount(own)} neurons, but {amount(incoming)} values lead to it"
     )
+
+
+def _same_rank(shapes: list[Shape]) -> list[Shape]:
+    """Shapes with ones at the end, so that (3,) and (2, 1, 1) can be put together."""
+    rank = max(map(len, shapes), default=0)
+    return [shape + (1,) * (rank - len(shape)) for shape in shapes]
 
 
 def _fit(neurons: Node, shape: Shape) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.errors import InputError
+from snnmap.errors import InputError, NetworkError
 from snnmap.progress import Progress
 from snnmap.readers._hdf5 import Fields, open_hdf5
 from snnmap.readers._sonata_nodes import Nodes
@@ -102,9 +102,12 @@ class _Reader:
         raise self.fields.error("has no attribute node_population to say whose ids these are", end)
 
     def read(self, populations: dict[str, Nodes], edges: Edges, progress: Progress) -> None:
-        check_links(self.n)
         for column in ("source_node_id", "target_node_id"):
             self.fields.dataset(column)  # sizes checked before memory is taken
+        try:
+            check_links(self.n)
+        except NetworkError as error:
+            raise self.fields.error(str(error)) from None
         sources, targets = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         kept = 0
         progress.start(f"read edges {self.source} -> {self.target}", self.n, "edges")

@@ -79,6 +79,7 @@ def read_nodes(group: Fields, name: str, types: Types, stated: bool | None) -> N
         types: the table of node types.
         stated: whether a config says that the population is virtual; None if it does not say.
     """
+    group.dataset("node_type_id")  # its size is checked before memory is taken
     n = group.shape("node_type_id")[0] if group.shape("node_type_id") else 0
     ids = None
     if group.has("node_id"):
