@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,11 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.baselines._kernels_grow import fill_in_order, growing
 from snnmap.partitioning.baselines._kernels_overlap import candidates, grow_part
-from snnmap.partitioning.baselines.network import inbound_weights, network_of
+from snnmap.partitioning.baselines.network import SIZE, Network, inbound_weights, network_of
 from snnmap.partitioning.result import Partition
 from snnmap.progress import SILENT, Progress
+
+Array = np.ndarray[Any, Any]
 
 
 def partition_overlap(
@@ -29,21 +32,25 @@ def partition_overlap(
         progress: told of every part; once it expires, the rest is filled in the order of ids.
     """
     began = time.perf_counter()
-    h = hypergraph
-    progress.start("overlap", h.n_nodes, "neurons")
-    parts = np.full(h.n_nodes, -1, np.int32)
-    net = network_of(h, limits)
-    state, found = growing(h.n_groups, h.n_hedges), candidates(h.n_nodes)
+    progress.start("overlap", hypergraph.n_nodes, "neurons")
+    parts, n_parts, complete = grow_parts(network_of(hypergraph, limits), progress)
+    progress.finish()
+    seconds = {"overlap": time.perf_counter() - began}
+    return Partition(parts, n_parts, "overlap", seed=seed, complete=complete, seconds=seconds)
+
+
+def grow_parts(net: Network, progress: Progress) -> tuple[Array, int, bool]:
+    """(int32[n_nodes] parts, number of parts, whether time sufficed) of a network or a level."""
+    n_nodes, n_groups, n_hedges = len(net.needs), len(net.group_axons), len(net.hedge_axons)
+    parts = np.full(n_nodes, -1, np.int32)
+    state, found = growing(n_groups, n_hedges), candidates(n_nodes)
     weights = inbound_weights(net)
-    smallest = int(h.node_sizes.min()) if h.n_nodes else 0
-    part, first, complete = -1, 0, True
-    while first < h.n_nodes:
+    smallest = int(net.needs[:, SIZE].min()) if n_nodes else 0
+    part, first = -1, 0
+    while first < n_nodes:
         if progress.expired():
-            part, complete = fill_in_order(net, state, parts, part), False
-            break
+            return parts, fill_in_order(net, state, parts, part) + 1, False
         part += 1
         first = grow_part(net, weights, state, found, parts, part, first, smallest)
         progress.advance(int(np.count_nonzero(parts == part)))
-    progress.finish()
-    seconds = {"overlap": time.perf_counter() - began}
-    return Partition(parts, part + 1, "overlap", seed=seed, complete=complete, seconds=seconds)
+    return parts, part + 1, True
