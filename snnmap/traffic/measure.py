@@ -60,10 +60,13 @@ def measure_traffic(
     window = Window.around(metric, metric.router_of(cores))
     pairs = _Pairs(part_graph, window)
     has_source = np.diff(part_graph.source_offsets) > 0
-    progress.start("traffic", total=2, unit="models")
+    progress.start("traffic", total=3, unit="models")
     unicast = _route(part_graph, window, pairs, multicast=False)
     progress.advance()
     multicast = _route(part_graph, window, pairs, multicast=True)
+    progress.advance()
+    congestion = _congestion(window, pairs)
+    locality, weighted_locality = _locality(part_graph, cores)
     progress.finish()
     return TrafficReport(
         origin=window.origin,
@@ -71,6 +74,9 @@ def measure_traffic(
         multicast=multicast,
         off_chip=window.off_chip,
         hop_spikes=pairs.hop_spikes,
+        congestion=congestion,
+        locality=locality,
+        weighted_locality=weighted_locality,
         unsourced_spikes_s=float(part_graph.weights[~has_source].sum()),
     )
 
@@ -137,6 +143,48 @@ def _route(part_graph: Hypergraph, window: Window, pairs: _Pairs, *, multicast: 
         **_energy(window, links / scale, routers / scale),
         **_latency(window, pairs),
     )
+
+
+def _congestion(window: Window, pairs: _Pairs) -> Array:
+    """float64[nx, ny]: see :attr:`TrafficReport.congestion`."""
+    incoming = pairs.flows.tocsc()
+    return np.asarray(
+        _kernels.spread_flows(
+            incoming.indptr.astype(np.int64),
+            incoming.indices.astype(np.int32),
+            incoming.data,
+            *window.local,
+            window.vectors,
+            window.metric.is_hex,
+            pairs.n_parts,
+        )
+    )
+
+
+def _locality(part_graph: Hypergraph, cores: Array) -> tuple[float, float]:
+    """Cores on the convex hull of an axon's pins: mean over axons, mean weighted by rate."""
+    g = part_graph
+    if not g.n_hedges:
+        return 0.0, 0.0
+    x = cores[:, 0] - cores[:, 0].min()
+    counts = np.empty(g.n_hedges, np.int64)
+    for_chunks(
+        _kernels.hull_cores,
+        g.n_hedges,
+        g.group_offsets,
+        g.destinations,
+        g.hedge_groups,
+        g.source_offsets,
+        g.sources,
+        x,
+        np.ascontiguousarray(cores[:, 1]),
+        int(x.max()) + 1,
+        counts,
+        grain=1024,
+    )
+    rate = float(g.weights.sum())
+    mean = float((counts * g.axon_counts).sum() / g.axon_counts.sum())
+    return mean, float((counts * g.weights).sum() / rate) if rate > 0 else mean
 
 
 def _delivered(n_parts: int, edges: tuple[Array, ...], rates: Array) -> Array:

@@ -111,6 +111,10 @@ class TrafficReport:
         unicast, multicast: loads and costs.
         off_chip: bool[n_directions, nx, ny], links between chips.
         hop_spikes: float64[max hops + 1], delivered spikes/s by links travelled.
+        congestion: float64[nx, ny], expected spikes/s through each router if spikes took every
+            shortest path, at each step either open axis with probability 1/2 (unicast).
+        locality: cores inside or on the convex hull of an axon's cores, mean over axons.
+        weighted_locality: the same, weighted by rate.
         unsourced_spikes_s: weight of h-edges without a source on the chip, not in the loads.
     """
 
@@ -119,6 +123,9 @@ class TrafficReport:
     multicast: Routing
     off_chip: Array
     hop_spikes: Array
+    congestion: Array
+    locality: float
+    weighted_locality: float
     unsourced_spikes_s: float
 
     def routing(self, model: str) -> Routing:
@@ -160,5 +167,9 @@ class TrafficReport:
         return {
             "unicast": self.unicast.summary(),
             "multicast": self.multicast.summary(),
+            "congestion_mean_spikes_s": float(self.congestion.mean()),
+            "congestion_max_spikes_s": float(self.congestion.max()),
+            "locality_cores": self.locality,
+            "weighted_locality_cores": self.weighted_locality,
             "unsourced_spikes_s": self.unsourced_spikes_s,
         }
