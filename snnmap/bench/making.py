@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ from snnmap.bench.streaming import reservoir_of, stream_reservoir
 from snnmap.errors import ConfigError, InputError, NetworkError, OutputError
 from snnmap.networks.suites import Suite, SuiteEntry
 from snnmap.progress import SILENT, Progress
-from snnmap.writers import NETWORK_FORMATS, write_network
+from snnmap.writers import write_network
 
-SUFFIXES = {suffixes[0].lstrip("."): name for name, (_, suffixes) in NETWORK_FORMATS.items()}
+SUFFIXES = {"h5": "native", "snn": "snn", "axh": "axh", "hgr": "hgr"}
 """Word for a format on the command line -> key of :data:`snnmap.writers.NETWORK_FORMATS`."""
 
 
@@ -112,7 +113,18 @@ def _write(
         raise KeyboardInterrupt
     counts = (network.n_nodes, network.n_hedges, network.n_pins)
     _check(entry, counts)
+    if format != "h5":  # the others spell out every pin
+        _check_space(file, 4 * (counts[2] + 2 * counts[1]))
     return counts, write_network(network, file, format=SUFFIXES[format], progress=progress)
+
+
+def _check_space(file: Path, least: int) -> None:
+    free = shutil.disk_usage(file.parent).free
+    if least > free:
+        raise OutputError(
+            f"{file}: needs {least / 1e6:,.3f} MB but only {free / 1e6:,.3f} MB are free; "
+            "format h5 stores shared destinations once"
+        )
 
 
 def _check(entry: SuiteEntry, counts: tuple[int, int, int]) -> None:

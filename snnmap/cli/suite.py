@@ -132,12 +132,12 @@ def make(
     chosen = load_suite(suite, seed=seed, scale=scale)
     if only:
         chosen = chosen.only(only)
-    console = Console(quiet=as_json)
     records = []
     with listening(quiet=as_json) as progress:
         for made in make_suite(chosen, output, format=format, progress=progress):
             records.append(asdict(made.record))
-            console.print(Text(_line(made)))
+            if not as_json:
+                typer.echo(_line(made))
     if as_json:
         _dump({"suite": chosen.name, "folder": str(output), "networks": records})
 

@@ -16,9 +16,15 @@ def gather(cells, grid, points, x, y, z, radius, ids, squares):
     r2 = radius * radius
     a0, a1 = max(0, int((x - radius) * grid)), min(grid - 1, int((x + radius) * grid))
     b0, b1 = max(0, int((y - radius) * grid)), min(grid - 1, int((y + radius) * grid))
-    c0, c1 = max(0, int((z - radius) * grid)), min(grid - 1, int((z + radius) * grid))
     for a in range(a0, a1 + 1):
+        gap_x = max(a / grid - x, 0.0, x - (a + 1) / grid)  # from x to the cells
         for b in range(b0, b1 + 1):
+            gap_y = max(b / grid - y, 0.0, y - (b + 1) / grid)
+            left = r2 * (1 + 1e-12) - gap_x * gap_x - gap_y * gap_y
+            if left < 0:
+                continue
+            up = math.sqrt(left)
+            c0, c1 = max(0, int((z - up) * grid)), min(grid - 1, int((z + up) * grid))
             first = (a * grid + b) * grid
             for i in range(cells[first + c0], cells[first + c1 + 1]):
                 dx, dy, dz = points[i, 0] - x, points[i, 1] - y, points[i, 2] - z

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from snnmap.errors import NetworkError
-from snnmap.networks.connectors import binomial_counts, random_links
+from snnmap.networks.connectors import binomial_counts, distance_links, random_links
 from tests.networks.slow import matrix_of
 
 
@@ -107,3 +107,32 @@ def test_all_but_itself_is_the_most_without_self_connections():
     assert matrix_of(random_links(5, 5, fan_out=4, allow_self=False)).sum() == 20
     with pytest.raises(NetworkError, match="exceeds the 4 targets"):
         random_links(5, 5, fan_out=5, allow_self=False)
+
+
+@pytest.mark.parametrize("peak", [1.0, 0.3, 0.02])
+def test_links_fall_off_with_distance_as_stated(peak):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((1500, 2)) * [5, 3], rng.random((1600, 2)) * [5, 3]
+    links = matrix_of(distance_links(a, b, peak=peak, sigma=0.5, seed=3))
+    distance = np.linalg.norm(a[:, None] - b[None], axis=2)
+    assert not links[distance > 2].any()
+    expected = peak * np.exp(-(distance**2) / 0.5)
+    for low in np.arange(0, 2, 0.25):
+        ring = (distance >= low) & (distance < min(low + 0.25, 2))
+        spread = np.sqrt((expected * (1 - expected))[ring].sum())
+        assert abs(links[ring].sum() - expected[ring].sum()) < 4 * spread
+
+
+def test_distance_links_of_one_population():
+    xy = np.random.default_rng(1).random((400, 2))
+    with_self = matrix_of(distance_links(xy, xy, peak=1.0, sigma=5.0, seed=1))
+    without = matrix_of(distance_links(xy, xy, peak=1.0, sigma=5.0, seed=1, allow_self=False))
+    assert with_self.diagonal().all()
+    assert not without.diagonal().any()
+    assert matrix_of(distance_links(xy, xy, peak=0.0, sigma=1.0)).sum() == 0
+    assert matrix_of(distance_links(xy[:0], xy, peak=0.5, sigma=1.0)).shape == (0, 400)
+    assert matrix_of(distance_links(xy, xy[:0], peak=0.5, sigma=1.0)).shape == (400, 0)
+    with pytest.raises(NetworkError, match="probability is 2"):
+        distance_links(xy, xy, peak=2.0, sigma=1.0)
+    with pytest.raises(NetworkError, match="sigma is 0"):
+        distance_links(xy, xy, peak=0.5, sigma=0.0)

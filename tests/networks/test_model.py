@@ -132,6 +132,36 @@ def test_links_of_every_type():
     }
 
 
+def test_chains_and_distances():
+    layers = [{"type": "population", "name": "a", "shape": 4, "extent": [1, 1]}]
+    chain = build(*layers, links=[{"from": "a", "to": "a", "type": "chain"}])
+    assert {s: row for s, (row, _) in rows_of(chain).items()} == {0: [1], 1: [2], 2: [3]}
+    near = {"from": "a", "to": "a", "type": "distance", "probability": 1.0, "sigma": 1000.0}
+    assert all(row == [0, 1, 2, 3] for row, _ in rows_of(build(*layers, links=[near])).values())
+    no_self = build(*layers, links=[{**near, "self_connections": False}])
+    assert rows_of(no_self)[1][0] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("link", "text"),
+    [
+        ({"type": "distance", "probability": 0.5}, "need a probability .* and a sigma"),
+        ({"type": "distance", "probability": 0.5, "sigma": 1, "fan_in": 2}, "take no fan_in"),
+        ({"type": "dense", "sigma": 1}, "dense links take no sigma"),
+        ({"type": "distance", "probability": 0.5, "sigma": 1, "to": "b"}, "'b' has none"),
+        ({"type": "chain", "to": "b"}, "a chain needs one population, not 4 and 3"),
+        ({"type": "chain", "fan_out": 1}, "chain links take no fan_out"),
+    ],
+)
+def test_links_that_cannot_be(link, text):
+    layers = [
+        {"type": "population", "name": "a", "shape": 4, "extent": [1, 1]},
+        {"type": "population", "name": "b", "shape": 3},
+    ]
+    with pytest.raises(NetworkError, match=text):
+        build(*layers, links=[{"from": "a", "to": "a", **link}])
+
+
 def test_delays_and_rates():
     h = build(
         {"type": "input", "shape": 2, "rates": 5},

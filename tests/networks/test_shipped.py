@@ -180,3 +180,22 @@ def test_unknown_names_list_the_known(name):
         load_network(name)
     with pytest.raises(NetworkError, match="no network is called"):
         load_model(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "fan_out", "published"),
+    [("16k-rand", 128, 1.103), ("64k-rand", 192, 0.603)],  # 256k-rand: 0.260 against 0.262
+)
+def test_reservoirs_have_the_published_fan_out_and_overlap(name, fan_out, published):
+    h = load_network(name)
+    cardinalities = h.hedge_cardinalities
+    assert cardinalities.mean() == pytest.approx(fan_out + 1, rel=0.01)
+    # Poisson, but cut where too few neurons lie above
+    usual = np.abs(cardinalities - 1 - fan_out) < 4 * np.sqrt(fan_out)
+    assert usual.mean() > 0.985
+    assert (cardinalities[usual] - 1).std() == pytest.approx(np.sqrt(fan_out), rel=0.05)
+    # mean number of shared pins of two h-edges: pairs at each node over all pairs
+    degrees = np.bincount(h.destinations, minlength=h.n_nodes)
+    degrees += np.bincount(h.sources, minlength=h.n_nodes)
+    overlap = (degrees * (degrees - 1)).sum() / h.n_hedges / (h.n_hedges - 1)
+    assert overlap == pytest.approx(published, rel=0.02)

@@ -1,0 +1,143 @@
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snnmap.bench import making
+from snnmap.bench.making import make_suite
+from snnmap.errors import ConfigError, InputError, NetworkError, OutputError
+from snnmap.networks.suites import load_suite
+from snnmap.progress import Progress
+from snnmap.readers import read_network
+
+SUITE = """
+name = "mine"
+[[networks]]
+name = "net-{n}"
+sweep = { n = [40, 50] }
+rates = { kind = "lognormal" }
+layers = [{ type = "population", name = "a", shape = "{n}" }]
+links = [{ from = "a", to = "a", type = "random", fan_out = 3 }]
+[[networks]]
+name = "cloud"
+profile = "loihi64"
+rates = { kind = "lognormal" }
+layers = [{ type = "reservoir", neurons = 5000, fan_out = 4 }]
+[expect]
+net-40 = { nodes = 40, hyperedges = 40, pins = 158 }
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(SUITE)
+    return load_suite(tmp_path / "mine.toml")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("format", ["h5", "snn", "axh", "hgr"])
+def test_files_and_manifest_agree(format, suite, tmp_path):
+    folder = tmp_path / "out" / "deep"
+    made = list(make_suite(suite, folder, format=format))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["suite"] == "mine"
+    assert [r["name"] for r in manifest["networks"]] == ["net-40", "net-50", "cloud"]
+    found = digests(folder)
+    assert len(found) == 4
+    for record, one in zip(manifest["networks"], made, strict=True):
+        file = folder / record["file"]
+        assert record["sha256"] == found[record["file"]] == one.record.sha256
+        assert record["bytes"] == file.stat().st_size
+        network = read_network(file)
+        assert (network.n_nodes, network.n_hedges) == (record["nodes"], record["hyperedges"])
+        if format != "hgr":  # no sources there
+            assert network.n_pins == record["pins"]
+    assert manifest["networks"][2]["profile"] == "loihi64"
+    assert manifest["networks"][1]["parameters"] == {"n": 50}
+    assert manifest["networks"][1]["recipe"]["links"][0]["fan_out"] == 3
+
+
+def test_the_same_seed_gives_the_same_bytes(suite, tmp_path):
+    for name in ("a", "b"):
+        list(make_suite(suite, tmp_path / name))
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    other = load_suite(suite.path, seed=5)
+    list(make_suite(other, tmp_path / "c"))
+    assert not set(digests(tmp_path / "a").values()) & set(digests(tmp_path / "c").values())
+
+
+def test_streamed_reservoirs_are_the_same_bytes(suite, tmp_path, monkeypatch):
+    cloud = suite.only(["cloud"])
+    list(make_suite(cloud, tmp_path / "a", format="snn"))
+    monkeypatch.setattr(making, "reservoir_of", lambda model: None)
+    list(make_suite(cloud, tmp_path / "b", format="snn"))
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+
+
+def test_a_second_run_keeps_what_is_right_and_makes_the_rest(suite, tmp_path):
+    list(make_suite(suite.only(["net-40", "cloud"]), tmp_path / "out"))
+    assert [m.reused for m in make_suite(suite, tmp_path / "out")] == [True, False, True]
+    whole = digests(tmp_path / "out")
+
+    damaged = tmp_path / "out" / "net-40.h5"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    assert [m.reused for m in make_suite(suite, tmp_path / "out")] == [False, True, True]
+    (tmp_path / "out" / "cloud.h5").unlink()
+    assert [m.reused for m in make_suite(suite, tmp_path / "out")] == [True, True, False]
+    again = digests(tmp_path / "out")
+    assert {k: v for k, v in again.items() if k.endswith("h5")} == {
+        k: v for k, v in whole.items() if k.endswith("h5")
+    }
+
+    changed = load_suite(suite.path, seed=1)
+    assert [m.reused for m in make_suite(changed, tmp_path / "out")] == [False] * 3
+
+
+def test_an_interrupted_run_leaves_only_whole_files(suite, tmp_path):
+    class Impatient(Progress):
+        def advance(self, amount=1, note=""):
+            self.cancel()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(make_suite(suite.only(["cloud"]), tmp_path / "a", format="snn", progress=Impatient()))
+    assert list((tmp_path / "a").iterdir()) == []
+
+    run = make_suite(suite, tmp_path / "b")
+    next(run)
+    run.close()
+    assert sorted(f.name for f in (tmp_path / "b").iterdir()) == ["manifest.json", "net-40.h5"]
+
+
+def test_other_counts_than_expected_are_refused(suite, tmp_path):
+    text = suite.path.read_text()
+    suite.path.write_text(text.replace("pins = 158", "pins = 159"))
+    with pytest.raises(NetworkError, match=r"network 'net-40': pins 158 but its suite expects 159"):
+        list(make_suite(load_suite(suite.path), tmp_path / "out"))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_refusals(suite, tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown format 'nir'; known are axh, h5, hgr, snn"):
+        next(make_suite(suite, tmp_path / "out", format="nir"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be made"):
+        next(make_suite(suite, tmp_path / "file" / "out"))
+    list(make_suite(suite.only(["net-40"]), tmp_path / "out"))
+    with pytest.raises(InputError, match="holds suite 'mine'; choose another folder for 'smoke'"):
+        next(make_suite(load_suite("smoke"), tmp_path / "out"))
+    (tmp_path / "out" / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match="is no manifest of a suite"):
+        next(make_suite(suite, tmp_path / "out"))
+
+
+def test_files_that_cannot_fit_the_disk_are_refused_before_writing(suite, tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    with pytest.raises(OutputError, match=r"net-50.snn: needs .* MB but only .* MB are free"):
+        list(make_suite(suite.only(["net-50"]), tmp_path / "out", format="snn"))
+    assert list((tmp_path / "out").iterdir()) == []
