@@ -8,6 +8,7 @@ number of threads never changes a result.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+_THREADS = "snnmap-worker"
 
 
 def thread_count() -> int:
@@ -31,13 +33,17 @@ def thread_count() -> int:
 
 @lru_cache(maxsize=4)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="snnmap")
+    return ThreadPoolExecutor(n_threads, thread_name_prefix=_THREADS)
 
 
 def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[T]:
-    """Call `function(*task)` for every task, in parallel; results in the order of the tasks."""
+    """Call `function(*task)` for every task, in parallel; results in the order of the tasks.
+
+    Called from within a task it works through its own tasks alone, so that none waits for the other.
+    """
     n_threads = thread_count()
-    if n_threads == 1 or len(tasks) < 2:
+    nested = threading.current_thread().name.startswith(_THREADS)
+    if n_threads == 1 or len(tasks) < 2 or nested:
         return [function(*task) for task in tasks]
     return [future.result() for future in [_pool(n_threads).submit(function, *t) for t in tasks]]
 
