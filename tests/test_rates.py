@@ -16,6 +16,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.networks.rates import GivenRates, LognormalRates
 from snnmap.rates import with_rates
 from snnmap.readers import read_network, spikes
+from tests.readers.test_fuzz_files import damage
 from tests.small import SMALL_ROWS, small
 
 INPUTS = Path(__file__).parents[2] / "shared" / "inputs"
@@ -340,3 +341,22 @@ def test_specifications_of_no_known_form(
 
 def test_small_rows_are_as_assumed() -> None:
     assert [s for s, _, _ in SMALL_ROWS] == [[0], [1], [2], [3], [4], [5], [], [5, 6]]
+
+
+def test_damaged_recordings_are_read_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "spikes.h5"
+    _sonata(path, {"in": ([1.0, 2.0], [0, 1]), "hidden": ([3.0], [3])}, "ms")
+    events = nir.EventData(np.array([[0]]), np.array([[0.1]]), n_neurons=3, t_max=0.5)
+    nir.write_data(
+        tmp_path / "data.h5", nir.NIRGraphData({"in": nir.NIRNodeData({"spikes": events})})
+    )
+    rng = np.random.default_rng(5)
+    refused = 0
+    for valid in (path.read_bytes(), (tmp_path / "data.h5").read_bytes()):
+        for _ in range(100):
+            path.write_bytes(damage(valid, rng))
+            try:
+                with_rates(net(), path)
+            except InputError:
+                refused += 1
+    assert refused > 5

@@ -63,6 +63,7 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         Format("native", "snnmap network (HDF5)", (".h5", ".hdf5")),
+        Format("toml", "network of layers (TOML)", (".toml",), marked=False),
         Format("nir", "Neuromorphic Intermediate Representation", (".nir", ".h5", ".hdf5")),
         Format("lava", "lava-dl network", (".net", ".h5", ".hdf5")),
         Format("sonata", "SONATA circuit", (".json", ".h5", ".hdf5"), folder=True),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnmap.errors import ConfigError, InputError
+from snnmap.errors import ConfigError, InputError, NetworkError
 from snnmap.progress import Progress
 from snnmap.readers import FORMATS, find_format, read_network
 from snnmap.writers import write_network
@@ -70,6 +70,33 @@ def test_files_of_others(tmp_path: Path, name: str, expected: str) -> None:
     if path.is_file() and path.suffix != ".json":
         (tmp_path / "renamed").symlink_to(path)
         assert find_format(tmp_path / "renamed").name == expected
+
+
+def test_networks_of_layers(tmp_path: Path) -> None:
+    text = 'name = "x"\nlayers = [{ type = "input", shape = [4] }, { type = "dense", units = 2 }]\n'
+    for name in ("net.toml", "net"):
+        (tmp_path / name).write_text(text)
+        assert find_format(tmp_path / name).name == "toml"
+        assert read_network(tmp_path / name).n_pins == 4 * 3
+    (tmp_path / "net.toml").write_text("layers = [")
+    assert "is not TOML" in refusal(tmp_path / "net.toml").problem
+    (tmp_path / "net.toml").write_text('name = "x"\nlayers = [{ type = "dense", units = 2 }]')
+    with pytest.raises(NetworkError, match="layer"):
+        read_network(tmp_path / "net.toml")
+
+
+PARTS = {"lenet": 17, "16k-model": 22, "64k-model": 124, "256k-model": 63, "64k-rand": 119}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_networks_of_parts_of_others(name: str) -> None:
+    path = SHARED.parent / "reference_suite" / "parts" / f"{name}.part.snn"
+    if not path.exists():
+        pytest.skip("../shared/reference_suite is not here: files of others are not read")
+    h = read_network(path)
+    assert h.n_nodes == PARTS[name]
+    assert 0 < h.n_groups <= h.n_hedges
+    assert h.n_hedges == read_network(path, grouped=False).n_hedges
 
 
 def test_of_no_known_format(tmp_path: Path) -> None:
