@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import mmap
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from snnmap.errors import InputError
 from snnmap.hypergraph import MAX_NODES
+
+Array = np.ndarray[Any, Any]
 
 FREE_NODES = 1 << 24
 """Nodes that a header may announce without the file being long enough to link them all."""
@@ -36,6 +42,23 @@ def input_size(path: Path) -> int:
     if found.st_size == 0:
         raise InputError(path, "is empty; expected a network")
     return found.st_size
+
+
+def map_bytes(path: Path) -> Array:
+    """uint8[file bytes]: the file in place, private: what is written to it is not written to disk.
+
+    Raises:
+        InputError: as :func:`input_size`, or the file cannot be mapped.
+    """
+    input_size(path)
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if hasattr(mmap, "MADV_WILLNEED"):
+            mapped.madvise(mmap.MADV_WILLNEED)
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be mapped into memory: {_reason(error)}") from None
+    return np.frombuffer(mapped, np.uint8)
 
 
 def is_folder(path: Path) -> bool:

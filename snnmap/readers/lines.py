@@ -13,7 +13,7 @@ from snnmap.errors import InputError
 from snnmap.parallel import for_chunks
 from snnmap.progress import Progress
 from snnmap.readers import _kernels
-from snnmap.readers.checks import input_size
+from snnmap.readers.checks import map_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ class NumberLines:
         self.progress = progress
         self.separator = ord(separator)
         self.comment = ord(comment)
-        self.text = np.memmap(path, np.uint8, mode="r", shape=(input_size(path),)).view(np.ndarray)
+        self.text = map_bytes(path)
         self.position = 0
 
     def steps(self, n_lines: int, what: str) -> Iterator[tuple[Array, Array]]:

@@ -8,7 +8,6 @@ that are kept are copied. The map is copy-on-write: rows that need sorting are s
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.parallel import for_chunks
 from snnmap.progress import SILENT, Progress
 from snnmap.readers import _kernels
-from snnmap.readers.checks import check_node_count, input_size
+from snnmap.readers.checks import check_node_count, map_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -62,14 +61,11 @@ def read_records(path: Path, progress: Progress = SILENT) -> Records:
         InputError: the header does not fit the file's length, a record is cut off, bytes follow
             the last record, or a weight is negative or not finite.
     """
-    size = input_size(path)
+    mapped = map_bytes(path)
+    size = len(mapped)
     if size < 8:
         raise InputError(path, f"{size} bytes; expected at least the 8 of a header")
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    if hasattr(mmap, "MADV_WILLNEED"):
-        mapped.madvise(mmap.MADV_WILLNEED)
-    words = np.frombuffer(mapped, np.uint32, count=size // 4)
+    words = mapped[: size // 4 * 4].view(np.uint32)
     n_nodes, n_edges = int(words[0]), int(words[1])
     if 8 + 12 * n_edges > size:
         raise InputError(
