@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from snnmap.cli.loading import load, reader_options
 from snnmap.cli.options import (
+    FormatOption,
     InputsOffChipOption,
     JsonOption,
     NetworkArgument,
     ProfileOption,
+    ReadOption,
     SetOption,
 )
 
@@ -41,21 +44,30 @@ def check(
     profile: ProfileOption,
     set_: SetOption = None,
     inputs_off_chip: InputsOffChipOption = False,
+    file_format: FormatOption = None,
+    read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a network fits a chip, and if not, which neurons do not and what would help.
 
     Nothing is partitioned, so the answer comes at once. Exit code: 0 it fits (or nothing speaks
     against it), 1 it does not, 2 a mistake in what was asked.
+
+    Try:
+
+        snnmap check lenet --profile truenorth
+
+        snnmap check model.nir -p loihi --inputs-off-chip --set chips=2x2
     """
     from snnmap.check import check_network
     from snnmap.cli.progress import listening
     from snnmap.hardware import load_profile
-    from snnmap.networks import load_network
 
     chip = load_profile(profile, tuple(set_ or ()))
     with listening() as progress:
-        hypergraph = load_network(network, progress=progress)
+        hypergraph, _ = load(
+            network, progress, file_format=file_format, options=reader_options(read)
+        )
     report = check_network(hypergraph, chip, inputs_off_chip=inputs_off_chip)
     if as_json:
         json.dump(report.to_dict(), sys.stdout, indent=2)

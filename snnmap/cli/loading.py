@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snnmap.errors import ConfigError
-from snnmap.progress import Progress
 
 if TYPE_CHECKING:
+    from snnmap.cli.progress import TerminalProgress
     from snnmap.hypergraph import Hypergraph
     from snnmap.mapping import Source
 
@@ -25,10 +25,11 @@ def use_jobs(jobs: int | None) -> None:
 
 def load(
     network: str,
-    progress: Progress,
+    progress: TerminalProgress,
     *,
     file_format: str | None = None,
     options: dict[str, Any] | None = None,
+    rates: str | None = None,
 ) -> tuple[Hypergraph, Source]:
     """Read or build a network; the digest of its file is taken meanwhile.
 
@@ -37,6 +38,7 @@ def load(
         progress: told of the work.
         file_format: a key of ``snnmap.readers.FORMATS``; None recognises it.
         options: keyword arguments of the format's reader.
+        rates: other spike rates (see :mod:`snnmap.rates`); what was chosen is said.
 
     Raises:
         KeyboardInterrupt: the user asked to stop while there was nothing to keep yet.
@@ -58,13 +60,23 @@ def load(
                 path, format=file_format, progress=progress, **(options or {})
             )
         sha256 = digest.result()
+    if rates is not None:
+        from snnmap.rates import with_rates
+
+        hypergraph, notes = with_rates(hypergraph, rates)
+        for note in notes:
+            progress.say(f"note: {note}")
     if progress.cancelled:
         raise KeyboardInterrupt
-    chosen: dict[str, Any] = {"format": file_format} if file_format else {}
+    chosen: dict[str, Any] = {
+        key: value
+        for key, value in (("format", file_format), ("reader", options), ("rates", rates))
+        if value
+    }
     source = Source(
         path=network if shipped else str(path.resolve()),
         sha256=sha256,
-        options=chosen | ({"reader": options} if options else {}),
+        options=chosen,
         seconds=time.perf_counter() - began,
     )
     return hypergraph, source

@@ -97,6 +97,17 @@ ReadOption = Annotated[
     ),
 ]
 
+RatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="RATES",
+        help="Other spike rates: constant:R, lognormal:median=M,cv=C,seed=S, or a file (.toml, "
+        ".csv, .npy, recorded spikes in .h5), with @POPULATION if it is that population's.",
+        show_default=False,
+    ),
+]
+
 AlgorithmOption = Annotated[
     str,
     typer.Option(

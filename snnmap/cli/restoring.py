@@ -63,6 +63,7 @@ def restore(
             progress,
             file_format=about["options"].get("format"),
             options=about["options"].get("reader"),
+            rates=about["options"].get("rates"),
         )
         progress.start("check")
         mapping = restore_mapping(stored, hypergraph, source=source, progress=progress)

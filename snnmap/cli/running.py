@@ -41,6 +41,7 @@ class Job:
     dump_config: bool
     file_format: str | None
     read: tuple[str, ...]
+    rates: str | None
     plots: bool
     neurons: bool
     as_json: bool
@@ -58,6 +59,9 @@ def run_job(job: Job) -> None:
     from snnmap.writers.mapping import RESULT_FILES, mapping_record, write_files
 
     _check_names(job)
+    if job.dump_config:
+        typer.echo(_settings(job))
+        return
     profile = _profile(job)
     with ExitStack() as stack:
         stage = None
@@ -91,6 +95,7 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
         progress,
         file_format=job.file_format,
         options=reader_options(list(job.read)),
+        rates=job.rates,
     )
     limits = _limits(job, profile, network)
     mapping = map_network(
@@ -126,6 +131,22 @@ def _check_names(job: Job) -> None:
         if name not in known:
             names = ", ".join(filter(None, known))
             raise ConfigError(f"unknown {what} {name!r}; known: {names}")
+
+
+def _settings(job: Job) -> str:
+    """The effective settings of the partitioner as TOML, ready for ``--config``."""
+    from snnmap.partitioning.multilevel import resolve_config
+
+    if job.algorithm != "multilevel":
+        raise ConfigError(f"algorithm {job.algorithm!r} has no settings but a seed")
+    values = resolve_config(job.preset, job.config).as_dict()
+    plain = {key: value for key, value in values.items() if not isinstance(value, dict)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+    for name, table in values.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{name}]"]
+            lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    return "\n".join(lines).strip()
 
 
 def _profile(job: Job) -> HardwareProfile:

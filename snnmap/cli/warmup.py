@@ -75,7 +75,8 @@ def announce(progress: TerminalProgress) -> None:
 
 def is_compiled() -> bool:
     """Whether an earlier run left compiled code that this one can use."""
-    from snnmap import _rows
+    from snnmap.partitioning.multilevel import _kernels_search as kernels
 
-    folder = Path(_rows.hash_rows.stats.cache_path or ".")
-    return any(folder.glob("_rows.hash_rows-*.nbi"))
+    name = kernels.__name__.rpartition(".")[2]
+    compiled = (value for value in vars(kernels).values() if hasattr(value, "stats"))
+    return any(any(Path(k.stats.cache_path).glob(f"{name}.*.nbi")) for k in compiled)

@@ -325,3 +325,26 @@ def test_help_names_every_algorithm_placer_and_refinement() -> None:
     words = " ".join(p.help or "" for p in get_command(build_app()).commands["map"].params)
     for name in [*ALGORITHMS, *PLACERS, *REFINEMENTS]:
         assert name in words, name
+
+
+def test_settings_are_dumped_and_read_back(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["map", "lenet", "-p", "loihi64", "--preset", "fast", "--dump-config"]) == 0
+    text = capsys.readouterr().out
+    (tmp_path / "fast.toml").write_text(text)
+    again = ["map", "lenet", "-p", "loihi64", "--config", str(tmp_path / "fast.toml")]
+    assert main([*again, "--dump-config"]) == 0
+    assert capsys.readouterr().out == text
+    (tmp_path / "bad.toml").write_text("[search]\npopulations = 3\n")
+    again[-1] = str(tmp_path / "bad.toml")
+    refused(capsys, again, "populations", "population")
+    refused(capsys, [*MAP, "--dump-config"], "one-pass", "no settings")
+
+
+def test_other_rates_are_recorded_and_verified(tmp_path: Path, capsys: Capture) -> None:
+    out = str(tmp_path / "out")
+    assert main([*MAP, "--rates", "constant:2", "-o", out, "--no-plots"]) == 0
+    assert "constant 2" in capsys.readouterr().err
+    assert main(["verify", out, "--json"]) == 0
+    record = json.loads((tmp_path / "out" / "mapping.json").read_text())
+    assert record["network"]["options"] == {"rates": "constant:2"}
+    assert record["traffic"]["multicast"]["injected_spikes_s"] == 2 * 13836
