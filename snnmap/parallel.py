@@ -39,7 +39,7 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[T]:
     """Call `function(*task)` for every task, in parallel; results in the order of the tasks.
 
-    Called from within a task it works through its own tasks alone, so that none waits for the other.
+    Called from within a task it works through its own tasks alone: no task waits for another.
     """
     n_threads = thread_count()
     nested = threading.current_thread().name.startswith(_THREADS)
