@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from snnmap.placement.place import place
     from snnmap.progress import Progress
     from snnmap.readers import read_network
+    from snnmap.readers.objects import from_object
     from snnmap.stored import StoredMapping, read_mapping
     from snnmap.traffic import TrafficReport, measure_traffic
     from snnmap.writers import write_network
@@ -66,6 +67,7 @@ _HOMES = {
     "StoredMapping": "snnmap.stored",
     "TrafficReport": "snnmap.traffic",
     "check_network": "snnmap.check",
+    "from_object": "snnmap.readers.objects",
     "load_network": "snnmap.networks",
     "load_profile": "snnmap.hardware",
     "map_network": "snnmap.mapping",
@@ -106,6 +108,7 @@ __all__ = [
     "TrafficReport",
     "__version__",
     "check_network",
+    "from_object",
     "load_network",
     "load_profile",
     "map_network",

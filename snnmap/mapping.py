@@ -23,6 +23,7 @@ from snnmap.errors import LimitError
 from snnmap.hardware import HardwareProfile, load_profile
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
+from snnmap.networks import load_network
 from snnmap.partitioning import partition as run_partition
 from snnmap.partitioning.bounds import connectivity_lower_bound, parts_lower_bound
 from snnmap.partitioning.feasibility import check_feasible
@@ -30,6 +31,7 @@ from snnmap.partitioning.metrics import PartitionMetrics, measure
 from snnmap.partitioning.result import Partition
 from snnmap.placement import Placement, part_hypergraph, place
 from snnmap.progress import SILENT, Progress
+from snnmap.readers.objects import from_object
 from snnmap.stored import StoredMapping, network_digest
 from snnmap.traffic import TrafficReport, measure_traffic
 from snnmap.verification import verify_mapping
@@ -206,7 +208,7 @@ class Mapping:
 
 
 def map_network(
-    network: Hypergraph,
+    network: Any,
     profile: HardwareProfile | str,
     *,
     algorithm: str = "multilevel",
@@ -226,7 +228,8 @@ def map_network(
     """Partition a network, place its parts on a chip, measure and verify the result.
 
     Args:
-        network: the network.
+        network: a `Hypergraph`, the name or path of one, or what
+            :func:`snnmap.readers.objects.from_object` takes (SciPy, NumPy, networkx).
         profile: the chip, or its name.
         algorithm: of partitioning, see :func:`snnmap.partitioning.partition`.
         preset: its time against quality.
@@ -251,7 +254,7 @@ def map_network(
     if isinstance(profile, str):
         profile = load_profile(profile, overrides)
     limits = profile.limits if limits is None else limits
-    source = Source() if source is None else source
+    network, source = _as_hypergraph(network, source, progress)
     seconds = {"read": source.seconds}
 
     with _timed(seconds, "prepare", progress):
@@ -349,6 +352,18 @@ def restore_mapping(
             preset=stored.settings["preset"],
         )
     )
+
+
+def _as_hypergraph(
+    network: Any, source: Source | None, progress: Progress
+) -> tuple[Hypergraph, Source]:
+    if isinstance(network, Hypergraph):
+        return network, source or Source()
+    began = time.perf_counter()
+    if isinstance(network, str | Path):
+        made, path = load_network(network, progress), str(network)
+        return made, source or Source(path=path, seconds=time.perf_counter() - began)
+    return from_object(network), source or Source(seconds=time.perf_counter() - began)
 
 
 def _on_chip(network: Hypergraph, inputs_off_chip: bool) -> tuple[Hypergraph, Array]:

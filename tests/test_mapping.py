@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,6 +135,21 @@ def test_unknown_costs_are_null_and_na() -> None:
     assert re.search(r"^energy +n/a +n/a$", mapping.summary(), re.MULTILINE)
 
 
+def test_a_network_may_be_a_name_a_matrix_or_a_graph() -> None:
+    import networkx
+    from scipy import sparse
+
+    named = tiny_map("lenet", replace(TINY, limits=Limits(max_size=512)))
+    assert named.network.n_nodes == 13846
+    assert named.source.path == "lenet"
+    links = sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 2], [1, 2, 0])), shape=(3, 3))
+    graph = networkx.DiGraph([(0, 1), (0, 2), (2, 0)])
+    for network in (links, links.toarray(), graph):
+        mapping = tiny_map(network)
+        assert mapping.is_verified
+        assert [into for _, into, _ in to_rows(mapping.network)] == [[1, 2], [0]]
+
+
 # ---------------------------------------------------------------------- files
 
 
@@ -183,6 +199,7 @@ def test_every_spike_can_be_followed_through_the_tables(network: Hypergraph) -> 
 def test_equal_mappings_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         tiny_map(small()).write(tmp_path / name, plots=False, neurons=True)
+        time.sleep(1.1)  # HDF5 would note the second of writing
     files = [f.name for f in (tmp_path / "a").iterdir() if f.name != "mapping.json"]
     assert "mapping.h5" in files
     for name in files:

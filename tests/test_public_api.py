@@ -13,8 +13,8 @@ import snnmap
 EXPECTED = """
 CheckReport ConfigError Costs EngineError HardwareProfile Hypergraph InputError LimitError Limits
 Mapping NetworkBuilder NetworkError OutputError Partition Placement Population ProfileError Progress
-Projection SnnmapError StoredMapping TrafficReport __version__ check_network load_network
-load_profile map_network measure_traffic network_names part_hypergraph partition place
+Projection SnnmapError StoredMapping TrafficReport __version__ check_network from_object
+load_network load_profile map_network measure_traffic network_names part_hypergraph partition place
 profile_names read_mapping read_network restore_mapping write_network
 """.split()
 

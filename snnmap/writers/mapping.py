@@ -242,7 +242,7 @@ def write_h5(mapping: Mapping, path: Path) -> None:
         tables["parts/core"] = cores
         size = (mapping.profile.width, mapping.profile.height)
         tables["parts/chip"] = (cores // np.array(size, np.int32)).astype(np.int32)
-    with h5py.File(path, "w", libver="v110") as file:
+    with h5py.File(path, "w") as file:
         file.attrs["format"] = FORMAT
         file.attrs["format_version"] = FORMAT_VERSION
         file.attrs["snnmap"] = __version__
@@ -253,7 +253,7 @@ def write_h5(mapping: Mapping, path: Path) -> None:
             ("partition", _settings(mapping)),
             ("populations", [asdict(p) for p in network.populations]),
         ):
-            file[f"about/{key}"] = json.dumps(value)
+            file.create_dataset(f"about/{key}", data=json.dumps(value))
         for name, array in tables.items():
             large = array.nbytes > 4096
             how = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if large else {}
