@@ -1,0 +1,101 @@
+"""Compiled steps of parallel coarsening; each has a twin in ``kernels/coarsen.cu``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+from snnmap.partitioning.multilevel._kernels_search import scramble
+
+
+@njit(cache=True, nogil=True)
+def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets,  # type: ignore[no-untyped-def]
+                  out_offsets, out_nets, out_weights, net_weights, leaders, settled, loads, cap, limits, turns, turn,
+                  max_nets, max_pins, seed, targets, scores, start, stop):
+    """Cluster that each unsettled node of this turn shares most with, or -1.
+
+    Sharing is the sum over common nets of weight / pins. At most about `max_nets` nets of a node and
+    `max_pins` pins of a net are looked at: nets whose hash is small (the same for all nodes, so that
+    neighbours see the same nets), pins at equal strides. Clusters led by nodes that may move in
+    this turn are left out; loads of node and cluster together must keep within `cap` and `limits`.
+    """
+    n = len(leaders)
+    gathered = np.zeros(n, np.int64)
+    touched = np.empty(n, np.int32)
+    for v in range(start, stop):
+        targets[v] = -1
+        if settled[v] or turns[v] != turn:
+            continue
+        n_touched = 0
+        for side in range(2):
+            first, last = (node_offsets[v], node_offsets[v + 1]) if side == 0 else (out_offsets[v], out_offsets[v + 1])
+            bar = uint64(0xFFFFFFFFFFFFFFFF)
+            if last - first > max_nets:
+                bar = uint64(0xFFFFFFFFFFFFFFFF) // uint64(last - first) * uint64(max_nets)
+            for j in range(first, last):
+                g = node_nets[j] if side == 0 else out_nets[j]
+                if scramble(g, seed) > bar:
+                    continue
+                size = net_offsets[g + 1] - net_offsets[g]
+                weight = net_weights[g] if side == 0 else out_weights[j]
+                score = (weight << 6) // size + 1
+                looked = min(size, max_pins)
+                for i in range(looked):
+                    u = leaders[net_pins[net_offsets[g] + i * size // looked]]
+                    if gathered[u] == 0:
+                        touched[n_touched] = u
+                        n_touched += 1
+                    gathered[u] += score
+                if side == 1:
+                    continue
+                n_sources = source_offsets[g + 1] - source_offsets[g]
+                looked = min(n_sources, max_pins)
+                for i in range(looked):
+                    place = source_offsets[g] + i * n_sources // looked
+                    u = leaders[source_nodes[place]]
+                    if gathered[u] == 0:
+                        touched[n_touched] = u
+                        n_touched += 1
+                    gathered[u] += (source_weights[place] << 6) // size + 1
+        best = -1
+        best_score = np.int64(0)
+        best_tie = uint64(0)
+        for t in range(n_touched):
+            u = touched[t]
+            score = gathered[u]
+            gathered[u] = 0
+            if u == v or score < best_score or (turns[u] == turn and not settled[u]):
+                continue
+            fits = loads[u, 0] + loads[v, 0] <= cap
+            for r in range(loads.shape[1]):
+                fits &= loads[u, r] + loads[v, r] <= limits[r]
+            if not fits:
+                continue
+            tie = scramble(u, seed + 1)
+            if score > best_score or tie > best_tie or (tie == best_tie and u < best):
+                best, best_score, best_tie = u, score, tie
+        targets[v] = best
+        scores[v] = best_score
+
+
+@njit(cache=True, nogil=True)
+def sum_by_row(offsets, items, values, sums, start, stop):  # type: ignore[no-untyped-def]
+    """sums[i] = wrapping sum of values[item] over row i, for uint64 values."""
+    for row in range(start, stop):
+        total = uint64(0)
+        for j in range(offsets[row], offsets[row + 1]):
+            total += values[items[j]]
+        sums[row] = total
+
+
+@njit(cache=True, nogil=True)
+def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):  # type: ignore[no-untyped-def]
+    """loads[v] = what node v alone puts on a part."""
+    for v in range(start, stop):
+        for r in range(resources.shape[1]):
+            loads[v, r] = resources[v, r]
+        for c in range(counts.shape[1]):
+            loads[v, resources.shape[1] + c] = 0
+        for j in range(node_offsets[v], node_offsets[v + 1]):
+            for c in range(counts.shape[1]):
+                loads[v, resources.shape[1] + c] += counts[node_nets[j], c]

@@ -1,0 +1,300 @@
+"""Compiled steps of parallel refinement; each has a twin in ``kernels/refine.cu``.
+
+All work on the sparse table of a partition: for every net the parts it touches, with the number of
+its pins there and the weight of its sources there. Every step is a map over nets or nodes whose
+outputs are integers that do not depend on the order of the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+from snnmap.partitioning.multilevel._kernels_search import scramble
+
+_NONE = np.int64(-(1 << 62))
+
+
+@njit(cache=True, nogil=True)
+def count_parts(net_offsets, net_pins, source_offsets, source_nodes, parts, n_parts, sizes, start, stop):  # type: ignore[no-untyped-def]
+    """sizes[g] = parts that net g touches with pins or sources."""
+    seen = np.full(n_parts, -1, np.int64)
+    for g in range(start, stop):
+        n = 0
+        for j in range(net_offsets[g], net_offsets[g + 1]):
+            p = parts[net_pins[j]]
+            if seen[p] != g:
+                seen[p] = g
+                n += 1
+        for j in range(source_offsets[g], source_offsets[g + 1]):
+            p = parts[source_nodes[j]]
+            if seen[p] != g:
+                seen[p] = g
+                n += 1
+        sizes[g] = n
+
+
+@njit(cache=True, nogil=True)
+def fill_table(net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, counts,  # type: ignore[no-untyped-def]
+               parts, n_parts, offsets, table_parts, table_pins, table_sources, start, stop):
+    """Fill the table's rows; returns (connectivity, distinct loads int64[n_parts, n_distinct])."""
+    place = np.full(n_parts, -1, np.int64)
+    loads = np.zeros((n_parts, counts.shape[1]), np.int64)
+    total = np.int64(0)
+    for g in range(start, stop):
+        begin = offsets[g]
+        end = begin
+        for j in range(net_offsets[g], net_offsets[g + 1]):
+            p = parts[net_pins[j]]
+            if place[p] < begin:
+                place[p] = end
+                table_parts[end] = p
+                table_pins[end] = 0
+                table_sources[end] = 0
+                end += 1
+            table_pins[place[p]] += 1
+        for j in range(source_offsets[g], source_offsets[g + 1]):
+            p = parts[source_nodes[j]]
+            if place[p] < begin:
+                place[p] = end
+                table_parts[end] = p
+                table_pins[end] = 0
+                table_sources[end] = 0
+                end += 1
+            table_sources[place[p]] += source_weights[j]
+        for s in range(begin, end):
+            place[table_parts[s]] = -1
+            if table_pins[s] > 0:
+                total += net_weights[g] - table_sources[s]
+                for c in range(counts.shape[1]):
+                    loads[table_parts[s], c] += counts[g, c]
+    return total, loads
+
+
+@njit(cache=True, nogil=True)
+def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights, counts, resources,  # type: ignore[no-untyped-def]
+                  parts, offsets, table_parts, table_pins, table_sources, loads, limits, prices, locked, strict,
+                  haven, seed, slack, targets, gains, plain_gains, incoming, outgoing, start, stop):
+    """Best move of every node in isolation, or target -1.
+
+    Soft (strict = 0): gain = connectivity saved - price * overload made; moves down to
+    ``-slack / 64`` of what ties the node to its part are proposed. Strict: only nodes of overfull
+    parts move, only to where they fit, `haven` included; gain = -loss for each freed unit.
+    incoming / outgoing: what the move adds to the target's and takes from the origin's loads.
+    """
+    n_parts = len(loads)
+    n_additive, n_distinct = resources.shape[1], counts.shape[1]
+    gathered = np.zeros(n_parts, np.int64)
+    shared = np.zeros((n_parts, n_distinct), np.int64)
+    seen = np.full(n_parts, -1, np.int64)
+    touched = np.empty(n_parts, np.int64)
+    total = np.zeros(n_distinct, np.int64)
+    freed = np.zeros(n_distinct, np.int64)
+    partial = np.zeros(n_distinct, np.int64)
+    for v in range(start, stop):
+        targets[v] = -1
+        if locked[v]:
+            continue
+        a = parts[v]
+        overfull = False
+        if strict:
+            for r in range(n_additive + n_distinct):
+                overfull |= loads[a, r] > limits[r]
+            if not overfull:
+                continue
+        n_touched = 1
+        touched[0] = a
+        seen[a] = v
+        gathered[a] = 0
+        for c in range(n_distinct):
+            total[c] = 0
+            freed[c] = 0
+            partial[c] = 0
+            shared[a, c] = 0
+        if strict and haven != a:
+            touched[1] = haven
+            n_touched = 2
+            seen[haven] = v
+            gathered[haven] = 0
+            for c in range(n_distinct):
+                shared[haven, c] = 0
+        first_out, last_out = out_offsets[v], out_offsets[v + 1]
+        o = first_out
+        for j in range(node_offsets[v], node_offsets[v + 1]):
+            g = node_nets[j]
+            for c in range(n_distinct):
+                total[c] += counts[g, c]
+            for s in range(offsets[g], offsets[g + 1]):
+                p = table_parts[s]
+                if seen[p] != v:
+                    seen[p] = v
+                    touched[n_touched] = p
+                    n_touched += 1
+                    gathered[p] = 0
+                    for c in range(n_distinct):
+                        shared[p, c] = 0
+                pins = table_pins[s]
+                if p == a:
+                    for c in range(n_distinct):
+                        partial[c] += counts[g, c] // pins
+                    if pins == 1:  # v is the only pin here: without it only sources wait
+                        waiting = table_sources[s]
+                        while o < last_out and out_nets[o] < g:
+                            o += 1
+                        if o < last_out and out_nets[o] == g:
+                            waiting -= out_weights[o]
+                        gathered[p] += waiting
+                        for c in range(n_distinct):
+                            freed[c] += counts[g, c]
+                        continue
+                if pins > 0:
+                    gathered[p] += net_weights[g]
+                    for c in range(n_distinct):
+                        shared[p, c] += counts[g, c]
+                else:
+                    gathered[p] += table_sources[s]
+        j = node_offsets[v]
+        for o in range(first_out, last_out):
+            g = out_nets[o]
+            while j < node_offsets[v + 1] and node_nets[j] < g:
+                j += 1
+            if j < node_offsets[v + 1] and node_nets[j] == g:
+                continue  # v is a pin itself: its source term never changes
+            for s in range(offsets[g], offsets[g + 1]):
+                if table_pins[s] > 0:
+                    p = table_parts[s]
+                    if seen[p] != v:
+                        seen[p] = v
+                        touched[n_touched] = p
+                        n_touched += 1
+                        gathered[p] = 0
+                        for c in range(n_distinct):
+                            shared[p, c] = 0
+                    gathered[p] += out_weights[o]
+        here = gathered[a]
+        relief = np.int64(0)
+        if not strict:
+            for r in range(n_additive):
+                over = loads[a, r] - limits[r]
+                if over > 0:
+                    relief += prices[r] * min(over, resources[v, r])
+            for c in range(n_distinct):
+                over = loads[a, n_additive + c] - limits[n_additive + c]
+                if over > 0:
+                    relief += prices[n_additive + c] * min(over, freed[c])
+        best = -1
+        best_gain = _NONE
+        best_plain = np.int64(0)
+        best_tie = uint64(0)
+        for t in range(1, n_touched):
+            p = touched[t]
+            plain = gathered[p] - here
+            gain = plain + relief
+            if gain < best_gain:
+                continue
+            fits = True
+            for r in range(n_additive):
+                over = loads[p, r] + resources[v, r] - limits[r]
+                if over > 0:
+                    fits = False
+                    gain -= prices[r] * min(over, resources[v, r])
+            for c in range(n_distinct):
+                new = total[c] - shared[p, c]
+                over = loads[p, n_additive + c] + new - limits[n_additive + c]
+                if over > 0:
+                    fits = False
+                    gain -= prices[n_additive + c] * min(over, new)
+            if gain < best_gain or (strict and not fits):
+                continue
+            tie = scramble(p * 1000003 + v, seed)
+            if gain > best_gain or tie > best_tie or (tie == best_tie and p < best):
+                best, best_gain, best_plain, best_tie = p, gain, plain, tie
+        if best < 0 or (not strict and best_gain * 64 < -slack * here):
+            continue
+        if strict:
+            units = np.int64(1)
+            for r in range(n_additive):
+                if loads[a, r] > limits[r]:
+                    units += (resources[v, r] << 16) // limits[r]
+            for c in range(n_distinct):
+                if loads[a, n_additive + c] > limits[n_additive + c]:
+                    units += (max(partial[c], 1) << 16) // limits[n_additive + c]
+            best_gain = (best_plain << 8) // units
+        targets[v] = best
+        gains[v] = best_gain
+        plain_gains[v] = best_plain
+        for r in range(n_additive):
+            incoming[v, r] = resources[v, r]
+            outgoing[v, r] = resources[v, r]
+        for c in range(n_distinct):
+            incoming[v, n_additive + c] = total[c] - shared[best, c]
+            outgoing[v, n_additive + c] = max(partial[c], 1) if strict else freed[c]
+
+
+@njit(cache=True, nogil=True)
+def gains_in_sequence(net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, parts,  # type: ignore[no-untyped-def]
+                      targets, ranks, n_parts, offsets, table_parts, table_pins, table_sources, start, stop):
+    """int64[n_nodes]: connectivity that each proposed move saves after all moves of better rank.
+
+    Net by net the moving pins and sources are replayed in order of rank on a private copy of the
+    net's row; a node that is both moves as a pin first.
+    """
+    gains = np.zeros(len(parts), np.int64)
+    pins = np.zeros(n_parts, np.int64)
+    sources = np.zeros(n_parts, np.int64)
+    events = np.empty(1024, np.int64)
+    for g in range(start, stop):
+        first, last = net_offsets[g], net_offsets[g + 1]
+        first_source, last_source = source_offsets[g], source_offsets[g + 1]
+        most = last - first + last_source - first_source
+        if most > len(events):
+            events = np.empty(2 * most, np.int64)
+        n = 0
+        for j in range(first, last):
+            if targets[net_pins[j]] >= 0:
+                events[n] = (np.int64(ranks[net_pins[j]]) << 32) | j - first
+                n += 1
+        for j in range(first_source, last_source):
+            if targets[source_nodes[j]] >= 0:
+                events[n] = (np.int64(ranks[source_nodes[j]]) << 32) | last - first + j - first_source
+                n += 1
+        if n == 0:
+            continue
+        if n > 1:
+            events[:n].sort()
+        for s in range(offsets[g], offsets[g + 1]):
+            pins[table_parts[s]] = table_pins[s]
+            sources[table_parts[s]] = table_sources[s]
+        weight = net_weights[g]
+        for i in range(n):
+            j = events[i] & np.int64(0xFFFFFFFF)
+            gain = np.int64(0)
+            if j < last - first:
+                v = net_pins[first + j]
+                a, b = parts[v], targets[v]
+                if pins[a] == 1:
+                    gain += weight - sources[a]
+                if pins[b] == 0:
+                    gain -= weight - sources[b]
+                pins[a] -= 1
+                pins[b] += 1
+            else:
+                place = first_source + j - (last - first)
+                v = source_nodes[place]
+                a, b = parts[v], targets[v]
+                if pins[b] > 0:
+                    gain += source_weights[place]
+                if pins[a] > 0:
+                    gain -= source_weights[place]
+                sources[a] -= source_weights[place]
+                sources[b] += source_weights[place]
+            gains[v] += gain
+        for s in range(offsets[g], offsets[g + 1]):
+            pins[table_parts[s]] = 0
+            sources[table_parts[s]] = 0
+        for i in range(n):
+            j = events[i] & np.int64(0xFFFFFFFF)
+            v = net_pins[first + j] if j < last - first else source_nodes[first_source + j - (last - first)]
+            pins[targets[v]] = 0
+            sources[targets[v]] = 0
+    return gains

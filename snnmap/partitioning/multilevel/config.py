@@ -1,0 +1,199 @@
+"""Every knob of the multilevel partitioner as plain values; presets are complete configurations."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from snnmap.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionConfig:
+    """Structural compression: nodes of one class become one coarse node (`compression.py`).
+
+    Attributes:
+        rounds: most rounds of class signatures; 0 switches compression off.
+        keep: the least shrinkage worth it: classes are used when they are fewer than this share of nodes.
+        finest, coarsest: a class is split into chunks of at most 1/finest .. 1/coarsest of a part.
+        nodes: the finest chunks that leave at most this many nodes are searched.
+        step: chunks of the level between neurons and the searched level are finer by this factor.
+    """
+
+    rounds: int = 4
+    keep: float = 0.5
+    finest: int = 256
+    coarsest: int = 16
+    nodes: int = 3000
+    step: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseningConfig:
+    """Parallel clustering of levels too large for the search (`coarsening.py`).
+
+    Attributes:
+        small_pins: levels with at most this many pins are searched instead.
+        turns: nodes move in this many turns, each seeing the clusters of those before.
+        growth: a cluster weighs at most this many average nodes.
+        max_nets, max_pins: nets of a node, and pins of a net, that a rating looks at.
+        stall: stop when a level keeps more than this share of its nodes.
+    """
+
+    small_pins: int = 150_000
+    turns: int = 4
+    growth: float = 4.0
+    max_nets: int = 24
+    max_pins: int = 128
+    stall: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """Memetic search on a small level (`search.py`).
+
+    Attributes:
+        population: partitions kept, and made at the start.
+        batch: offspring of one generation; drawn together, made in parallel.
+        generations: how many.
+        shrink: a coarsening step stops at this share of the nodes.
+        growth: a cluster weighs at most this many average nodes.
+        passes, patience: FM passes at each price, and moves without a new best that end one.
+        coarse_prices, fine_prices: prices of overload in turn, in units of its average worth.
+        spare_parts: empty parts that refinement at the finest level may fill.
+        fill: a new partition first fills parts to a share of the limits drawn from this range.
+        overload_price: price by which partitions are compared.
+    """
+
+    population: int = 8
+    batch: int = 8
+    generations: int = 16
+    shrink: float = 0.5
+    growth: float = 4.0
+    passes: int = 1
+    patience: int = 100
+    coarse_prices: tuple[float, ...] = (0.5, 2.0)
+    fine_prices: tuple[float, ...] = (1.0, 4.0, 16.0, 4096.0)
+    spare_parts: int = 1
+    fill: tuple[float, float] = (0.85, 1.0)
+    overload_price: float = 4096.0
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementConfig:
+    """Parallel refinement in the style of Jet (`refinement.py`).
+
+    Attributes:
+        rounds: on every level but the finest; `finest_rounds` there.
+        patience: rounds without a new best that end a level.
+        temperature: at first, moves that lose up to this share of a node's ties are proposed.
+        coarse_prices, fine_prices: prices of overload over the rounds, in units of its average worth.
+        polish_prices: the same where a searched partition is refined.
+        settle_price, settle_rounds: of the last rounds, which keep the repaired partition valid.
+        overload_price: price by which states are compared.
+        repairs: most rounds of strict repair at the end.
+    """
+
+    rounds: int = 12
+    finest_rounds: int = 12
+    patience: int = 12
+    temperature: float = 0.15
+    coarse_prices: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    fine_prices: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    polish_prices: tuple[float, ...] = (16.0,)
+    settle_price: float = 4096.0
+    settle_rounds: int = 6
+    overload_price: float = 20.0
+    repairs: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of one run; see the phases' own classes."""
+
+    compression: CompressionConfig = field(default_factory=CompressionConfig)
+    coarsening: CoarseningConfig = field(default_factory=CoarseningConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    refinement: RefinementConfig = field(default_factory=RefinementConfig)
+    repetitions: int = 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as TOML and JSON hold them."""
+        return asdict(self)
+
+
+PRESETS: dict[str, Config] = {
+    "fast": Config(
+        search=SearchConfig(population=2, batch=2, generations=1),
+        refinement=RefinementConfig(rounds=6, finest_rounds=5),
+    ),
+    "default": Config(),
+    "quality": Config(
+        compression=CompressionConfig(nodes=6000),
+        search=SearchConfig(population=24, batch=12, generations=120),
+        refinement=RefinementConfig(rounds=24, finest_rounds=36, patience=18),
+    ),
+}
+
+
+def resolve_config(preset: str = "default", overrides: Any = None) -> Config:
+    """The effective settings: a preset, changed by a :class:`Config`, a mapping or a TOML file.
+
+    Args:
+        preset: a name in :data:`PRESETS`.
+        overrides: None, a whole Config, nested mapping ``{"search": {"generations": 20}}``, or the
+            path of a TOML file with such tables.
+
+    Raises:
+        ConfigError: unknown preset, table or key, or a value of the wrong type.
+    """
+    if isinstance(overrides, Config):
+        return overrides
+    if preset not in PRESETS:
+        raise ConfigError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
+    config = PRESETS[preset]
+    if overrides is None:
+        return config
+    if isinstance(overrides, (str, Path)):
+        try:
+            overrides = tomllib.loads(Path(overrides).read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"settings file {overrides}: {error}") from None
+    return _override(config, dict(overrides), "settings")
+
+
+def _override(base: Any, values: dict[str, Any], where: str) -> Any:
+    hints = get_type_hints(type(base))
+    known = {f.name for f in fields(base)}
+    changes: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in known:
+            raise ConfigError(f"{where} has no key {key!r}; known: {', '.join(sorted(known))}")
+        current = getattr(base, key)
+        if isinstance(value, dict):
+            if not hasattr(type(current), "__dataclass_fields__"):
+                raise ConfigError(f"{where} key {key!r} is a value, not a table")
+            changes[key] = _override(current, value, f"table {key!r}")
+        else:
+            changes[key] = _checked(current, hints[key], value, f"{where} key {key!r}")
+    return replace(base, **changes)
+
+
+def _checked(current: Any, hint: Any, value: Any, where: str) -> Any:
+    if hasattr(type(current), "__dataclass_fields__"):
+        raise ConfigError(f"{where} is a table; got {value!r}")
+    if isinstance(current, tuple):
+        numbers = isinstance(value, (list, tuple)) and all(_is_number(v) and v >= 0 for v in value)
+        if not numbers or not value or (hint == tuple[float, float] and len(value) != 2):
+            raise ConfigError(f"{where} is {value!r}; expected a list of numbers >= 0 like {list(current)}")
+        return tuple(float(v) for v in value)
+    if not _is_number(value) or value < 0 or (isinstance(current, int) and value != int(value)):
+        kind = "whole number" if isinstance(current, int) else "number"
+        raise ConfigError(f"{where} is {value!r}; expected a {kind} >= 0")
+    return type(current)(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,272 @@
+"""The CPU engine: every parallel step on NumPy arrays with Numba kernels and threads.
+
+An engine offers the array library (`xp`) and the steps below with the same integers as results;
+`engine_gpu.py` is its twin. Algorithms are written once against this face.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from snnmap import _csr
+from snnmap.parallel import for_chunks, map_tasks, thread_count
+from snnmap.partitioning.multilevel import _kernels_coarsen as kco
+from snnmap.partitioning.multilevel import _kernels_contract as kct
+from snnmap.partitioning.multilevel import _kernels_refine as kr
+from snnmap.partitioning.multilevel.level import Level, make_level
+
+Array = np.ndarray[Any, Any]
+
+_SMALL_PINS = 1 << 18  # below, one sequential kernel beats many parallel ones
+
+
+class Table(NamedTuple):
+    """Sparse pins-per-part table: for each net the parts it touches.
+
+    Attributes:
+        offsets: int64[n_nets + 1].
+        parts: int32[n_entries].
+        pins: int32[n_entries], pins of the net in the part.
+        sources: int64[n_entries], weight of the net's sources in the part.
+    """
+
+    offsets: Array
+    parts: Array
+    pins: Array
+    sources: Array
+
+
+class Moves(NamedTuple):
+    """Proposed moves of all nodes; rows of nodes that do not move hold no meaning.
+
+    Attributes:
+        targets: int32[n_nodes], -1 for no move.
+        gains: int64[n_nodes], by which moves are ranked.
+        plain_gains: int64[n_nodes], connectivity saved by the move alone.
+        incoming, outgoing: int64[n_nodes, n_loads], load added to the target and taken from the origin.
+    """
+
+    targets: Array
+    gains: Array
+    plain_gains: Array
+    incoming: Array
+    outgoing: Array
+
+
+class CpuEngine:
+    """NumPy and Numba on the threads of this process."""
+
+    name = "cpu"
+    xp: Any = np
+
+    def upload(self, level: Level) -> Level:
+        """The level where this engine works."""
+        return level
+
+    def download(self, level: Level) -> Level:
+        """The level on the host."""
+        return level
+
+    def to_host(self, array: Array) -> Array:
+        """An array on the host."""
+        return array
+
+    def from_host(self, array: Array) -> Array:
+        """An array where this engine works."""
+        return array
+
+    def add_at(self, target: Array, index: Array, values: Array) -> None:
+        """target[index] += values, with repeated indices adding up."""
+        np.add.at(target, index, values)
+
+    # ---------------------------------------------------------------- refinement
+
+    def measure(self, level: Level, parts: Array, n_parts: int) -> tuple[Table, int, Array]:
+        """Table of a partition, its connectivity (constant apart), int64[n_parts, n_loads] loads."""
+        sizes = np.empty(level.n_nets, np.int64)
+        pins = (level.net_offsets, level.net_pins, level.source_offsets, level.source_nodes)
+        work = level.net_offsets
+        for_chunks(kr.count_parts, level.n_nets, *pins, parts, n_parts, sizes, offsets=work)
+        offsets = _csr.offsets_of(sizes)
+        n = int(offsets[-1])
+        table = Table(offsets, np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64))
+        found = for_chunks(
+            kr.fill_table,
+            level.n_nets,
+            *pins,
+            level.source_weights,
+            level.net_weights,
+            level.counts,
+            parts,
+            n_parts,
+            *table,
+            offsets=work,
+        )
+        n_additive = level.resources.shape[1]
+        loads = np.zeros((n_parts, n_additive + level.counts.shape[1]), np.int64)
+        for resource in range(n_additive):
+            np.add.at(loads[:, resource], parts, level.resources[:, resource])
+        for _, distinct in found:
+            loads[:, n_additive:] += distinct
+        return table, sum(int(c) for c, _ in found), loads
+
+    def propose(
+        self,
+        level: Level,
+        table: Table,
+        parts: Array,
+        loads: Array,
+        limits: Array,
+        prices: Array,
+        locked: Array,
+        *,
+        strict: bool,
+        haven: int,
+        seed: int,
+        slack: int,
+    ) -> Moves:
+        """Best move of every node in isolation (see `_kernels_refine.propose_moves`)."""
+        n, n_loads = level.n_nodes, len(limits)
+        moves = Moves(
+            np.empty(n, np.int32),
+            np.empty(n, np.int64),
+            np.empty(n, np.int64),
+            np.empty((n, n_loads), np.int64),
+            np.empty((n, n_loads), np.int64),
+        )
+        for_chunks(
+            kr.propose_moves,
+            n,
+            *level[5:],
+            parts,
+            *table,
+            loads,
+            limits,
+            prices,
+            locked,
+            strict,
+            haven,
+            seed,
+            slack,
+            *moves,
+            offsets=level.node_offsets,
+        )
+        return moves
+
+    def gains_in_sequence(
+        self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
+    ) -> Array:
+        """int64[n_nodes]: what each move saves after all moves of better rank."""
+        n_chunks = thread_count() if level.n_pins > _SMALL_PINS else 1
+        shares = [level.n_pins * i // n_chunks for i in range(n_chunks + 1)]
+        bounds = np.searchsorted(level.net_offsets, shares)
+        bounds[0], bounds[-1] = 0, level.n_nets
+        args = (*level[:5], level.net_weights, parts, targets, ranks, n_parts, *table)
+        found = map_tasks(
+            kr.gains_in_sequence,
+            [(*args, int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)],
+        )
+        total = found[0]
+        for more in found[1:]:
+            total += more
+        return total
+
+    # ---------------------------------------------------------------- coarsening
+
+    def node_loads(self, level: Level) -> Array:
+        """int64[n_nodes, n_loads]: what each node alone puts on a part."""
+        loads = np.empty((level.n_nodes, level.resources.shape[1] + level.counts.shape[1]), np.int64)
+        args = (level.node_offsets, level.node_nets, level.counts, level.resources, loads)
+        for_chunks(kco.load_nodes, level.n_nodes, *args, offsets=level.node_offsets)
+        return loads
+
+    def rate(
+        self,
+        level: Level,
+        leaders: Array,
+        settled: Array,
+        loads: Array,
+        cap: int,
+        limits: Array,
+        turns: Array,
+        turn: int,
+        *,
+        max_nets: int,
+        max_pins: int,
+        seed: int,
+    ) -> tuple[Array, Array]:
+        """(cluster each node of this turn would join or -1, its score)."""
+        targets = np.empty(level.n_nodes, np.int32)
+        scores = np.empty(level.n_nodes, np.int64)
+        for_chunks(
+            kco.rate_clusters,
+            level.n_nodes,
+            *level[:11],
+            leaders,
+            settled,
+            loads,
+            cap,
+            limits,
+            turns,
+            turn,
+            max_nets,
+            max_pins,
+            seed,
+            targets,
+            scores,
+            offsets=level.node_offsets,
+        )
+        return targets, scores
+
+    def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The level whose nodes are the clusters; nets with equal pins become one."""
+        if level.n_pins <= _SMALL_PINS:
+            return Level(*kct.contract_level(level, clusters, n_clusters))
+        offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
+        merged, firsts = _csr.group_equal_rows(pins, offsets[:-1], np.diff(offsets))
+        n_nets = len(firsts)
+        counts = np.diff(offsets)[firsts]
+        net_offsets = _csr.offsets_of(counts)
+        net_pins = _csr.take_rows(pins, offsets[:-1][firsts], counts, net_offsets)
+        weights = np.zeros(n_nets, np.int64)
+        np.add.at(weights, merged, level.net_weights)
+        new_counts = np.zeros((n_nets, level.counts.shape[1]), np.int64)
+        np.add.at(new_counts, merged, level.counts)
+        resources = np.zeros((n_clusters, level.resources.shape[1]), np.int64)
+        np.add.at(resources, clusters, level.resources)
+        nets = merged[np.repeat(np.arange(level.n_nets), np.diff(level.source_offsets))]
+        keys, places = np.unique(nets * n_clusters + clusters[level.source_nodes], return_inverse=True)
+        source_weights = np.zeros(len(keys), np.int64)
+        np.add.at(source_weights, places, level.source_weights)
+        source_offsets = _csr.offsets_of(np.bincount(keys // n_clusters, minlength=n_nets))
+        return make_level(
+            net_offsets,
+            net_pins,
+            source_offsets,
+            (keys % n_clusters).astype(np.int32),
+            source_weights,
+            weights,
+            new_counts,
+            resources,
+        )
+
+    # ---------------------------------------------------------------- compression
+
+    def mix(self, values: Array) -> Array:
+        """SplitMix64 finaliser of uint64 values."""
+        return np.asarray(mix64_array(values))
+
+    def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
+        """uint64[rows]: wrapping sums of values over rows of items."""
+        sums = np.empty(len(offsets) - 1, np.uint64)
+        for_chunks(kco.sum_by_row, len(sums), offsets, items, values, sums, offsets=offsets)
+        return sums
+
+
+def mix64_array(x: Array) -> Array:
+    """`_rows.mix64` of an array, in NumPy."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

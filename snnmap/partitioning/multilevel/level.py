@@ -1,0 +1,248 @@
+"""One level of the multilevel hierarchy: nets, pins and resources as flat integer arrays.
+
+The partitioner sees *nets*: a pin set with a weight, plus the sources that hang on it.
+
+    connectivity = sum over nets  weight * |parts(pins)|
+                 - sum over sources (net, node, weight)  weight * [part(node) in parts(pins)]  + constant
+
+A group of the hypergraph is one net whose pins are its destinations and whose sources are those of
+its h-edges. Every part has additive loads (sum over its nodes of `resources`) and distinct loads (sum over
+the nets with a pin in it of `counts`); :class:`Problem` says which loads there are and their limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from snnmap import _csr
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.partitioning.fixed_point import fixed_point
+
+Array = np.ndarray[Any, Any]
+
+UNLIMITED = 1 << 60
+_HEADROOM = 1 << 24  # sums of weights stay below 2**38, so that prices and scores fit beside them
+
+
+class Level(NamedTuple):
+    """Flat arrays of one level, on the host or on the device.
+
+    Attributes:
+        net_offsets: int64[n_nets + 1].
+        net_pins: int32[n_pins], distinct pins of each net, ascending.
+        source_offsets: int64[n_nets + 1].
+        source_nodes: int32[n_sources], distinct sources of each net.
+        source_weights: int64[n_sources], what a source saves when its part holds a pin of the net.
+        node_offsets: int64[n_nodes + 1].
+        node_nets: int32[n_pins], nets of each node, ascending.
+        out_offsets: int64[n_nodes + 1].
+        out_nets: int32[n_sources], nets that each node is a source of, ascending.
+        out_weights: int64[n_sources].
+        net_weights: int64[n_nets].
+        counts: int64[n_nets, n_distinct], what each net adds to the distinct loads of a part.
+        resources: int64[n_nodes, n_additive], what each node adds to the additive loads of its part.
+    """
+
+    net_offsets: Array
+    net_pins: Array
+    source_offsets: Array
+    source_nodes: Array
+    source_weights: Array
+    node_offsets: Array
+    node_nets: Array
+    out_offsets: Array
+    out_nets: Array
+    out_weights: Array
+    net_weights: Array
+    counts: Array
+    resources: Array
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.resources)
+
+    @property
+    def n_nets(self) -> int:
+        """Number of nets."""
+        return len(self.net_weights)
+
+    @property
+    def n_pins(self) -> int:
+        """Number of pins, sources apart."""
+        return len(self.net_pins)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is asked: the finest level, the limits of a part, and the scale of weights.
+
+    Attributes:
+        level: the finest level.
+        limits: int64[n_additive + n_distinct], inclusive; :data:`UNLIMITED` where there is none.
+        max_parts: most parts allowed, or None.
+        scale: fixed-point weights divided by this are the rates again.
+    """
+
+    level: Level
+    limits: Array
+    max_parts: int | None
+    scale: float
+
+
+def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
+    """Flatten a hypergraph and its limits for the partitioner.
+
+    Additive loads: neurons, then synapses and outbound axons where limited. Distinct loads: inbound axons,
+    then incident axons where limited. An h-edge with several sources becomes a net over all its pins
+    that carries the weight, beside its group's net that carries the axons.
+    """
+    h = hypergraph
+    weights, scale = fixed_point(h.weights, _HEADROOM)
+    single = np.diff(h.source_offsets) == 1
+    several = np.flatnonzero(np.diff(h.source_offsets) > 1)
+    whole = np.arange(h.n_hedges) if limits.max_incident is not None else several
+
+    carried = weights.copy()
+    carried[several] = 0
+    net_weights = _segment_sums(h.hedge_offsets, carried)
+    counts = [h.group_axons]
+    hedges = np.flatnonzero(single)
+    source_offsets = _segment_sums(h.hedge_offsets, single.astype(np.int64))
+    source_offsets = _csr.offsets_of(source_offsets)
+    source_nodes = h.sources[h.source_offsets[:-1][hedges]]
+    source_weights = weights[hedges]
+    net_offsets, net_pins = h.group_offsets, h.destinations
+
+    if len(whole):  # nets over sources and destinations, one for each such h-edge
+        rows = [h.pins(int(e))[0] for e in whole]
+        sizes = np.array([len(row) for row in rows], np.int64)
+        net_offsets = np.concatenate([net_offsets, net_offsets[-1] + np.cumsum(sizes)])
+        net_pins = np.concatenate([net_pins, *rows]).astype(np.int32)
+        extra = np.zeros(len(whole), np.int64)
+        multi = np.isin(whole, several)
+        extra[multi] = weights[whole[multi]]
+        net_weights = np.concatenate([net_weights, extra])
+        source_offsets = np.concatenate(
+            [source_offsets, np.full(len(whole), source_offsets[-1], np.int64)]
+        )
+        counts = [np.concatenate([counts[0], np.zeros(len(whole), np.int64)])]
+        if limits.max_incident is not None:
+            incident = np.zeros(len(net_weights), np.int64)
+            incident[h.n_groups :] = h.axon_counts[whole]
+            counts.append(incident)
+
+    resources, bounds = [h.node_sizes], [limits.max_size]
+    if limits.max_synapses is not None:
+        resources.append(h.fan_ins)
+        bounds.append(limits.max_synapses)
+    distinct = [limits.max_inbound]
+    if limits.max_outbound is not None:
+        if len(several) == 0:
+            outbound = np.zeros(h.n_nodes, np.int64)
+            np.add.at(outbound, source_nodes, h.axon_counts[hedges])
+            resources.append(outbound)
+            bounds.append(limits.max_outbound)
+        else:
+            net_offsets, net_pins, source_offsets, net_weights, counts = _add_outbound(
+                h, net_offsets, net_pins, source_offsets, net_weights, counts
+            )
+    if limits.max_incident is not None:
+        distinct.append(limits.max_incident)
+    if limits.max_outbound is not None and len(several):
+        distinct.append(limits.max_outbound)
+    level = make_level(
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        source_weights,
+        net_weights,
+        np.stack(counts, axis=1),
+        np.stack(resources, axis=1),
+    )
+    values = [UNLIMITED if b is None else b for b in (*bounds, *distinct)]
+    return Problem(level, np.array(values, np.int64), limits.max_parts, scale)
+
+
+def _add_outbound(
+    h: Hypergraph,
+    net_offsets: Array,
+    net_pins: Array,
+    source_offsets: Array,
+    net_weights: Array,
+    counts: list[Array],
+) -> tuple[Array, Array, Array, Array, list[Array]]:
+    """One more net for each h-edge over its sources, which only counts outbound axons."""
+    n, more = len(net_weights), h.n_hedges
+    zeros = np.zeros(more, np.int64)
+    outbound = np.concatenate([np.zeros(n, np.int64), h.axon_counts])
+    return (
+        np.concatenate([net_offsets, net_offsets[-1] + h.source_offsets[1:]]),
+        np.concatenate([net_pins, h.sources]).astype(np.int32),
+        np.concatenate([source_offsets, np.full(more, source_offsets[-1], np.int64)]),
+        np.concatenate([net_weights, zeros]),
+        [*(np.concatenate([c, zeros]) for c in counts), outbound],
+    )
+
+
+def make_level(
+    net_offsets: Array,
+    net_pins: Array,
+    source_offsets: Array,
+    source_nodes: Array,
+    source_weights: Array,
+    net_weights: Array,
+    counts: Array,
+    resources: Array,
+) -> Level:
+    """Add the lists by node to the lists by net."""
+    n_nodes = len(resources)
+    node_offsets, node_nets = _csr.transpose(net_offsets, net_pins, n_nodes)
+    nets = np.repeat(np.arange(len(net_weights), dtype=np.int32), np.diff(source_offsets))
+    order = np.argsort(source_nodes, kind="stable")
+    out_offsets = _csr.offsets_of(np.bincount(source_nodes, minlength=n_nodes))
+    arrays = (
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        source_weights,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        nets[order],
+        source_weights[order],
+        net_weights,
+        counts,
+        resources,
+    )
+    return Level(*(_writeable(a) for a in arrays))
+
+
+class _Unlocked:
+    """Shares an array's memory without its read-only flag: compiled code knows one type, not two."""
+
+    def __init__(self, array: Array) -> None:
+        self.owner = array
+        self.__array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (array.ctypes.data, False),
+            "version": 3,
+        }
+
+
+def _writeable(array: Array) -> Array:
+    """The same memory as compiled code expects it; kernels never write into a level."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else np.asarray(_Unlocked(array))
+
+
+def _segment_sums(offsets: Array, values: Array) -> Array:
+    totals = np.concatenate([[0], np.cumsum(values)])
+    return np.asarray(totals[offsets[1:]] - totals[offsets[:-1]])

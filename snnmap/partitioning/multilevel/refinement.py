@@ -1,0 +1,249 @@
+"""Parallel refinement with soft limits, after Jet (Gilbert et al. 2024), and strict repair.
+
+A round: every node proposes its best move by the soft objective (connectivity + price * overload),
+also slightly losing ones while it is warm; the afterburner recomputes each gain as if all better
+ranked moves were made first and drops what turns out to lose; parts accept arrivals while there is
+room; the rest moves at once and rests for a round. The best state by (connectivity + a high price *
+overload) stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.coarsening import accept_prefix
+from snnmap.partitioning.multilevel.config import RefinementConfig
+from snnmap.partitioning.multilevel.level import Level
+from snnmap.progress import SILENT, Progress
+
+Array = Any  # of the engine's array library
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A partition of a level with what is known of it; `overload` is per load, summed over parts."""
+
+    parts: Array
+    n_parts: int
+    connectivity: int
+    loads: Array
+    overload: Any
+    table: Any
+
+    @property
+    def valid(self) -> bool:
+        """Whether every part keeps every limit."""
+        return not self.overload.any()
+
+
+def examine(engine: Any, level: Level, limits: Array, parts: Array, n_parts: int) -> State:
+    """Measure a partition."""
+    table, connectivity, loads = engine.measure(level, parts, n_parts)
+    overload = engine.to_host(engine.xp.maximum(loads - limits, 0).sum(axis=0))
+    return State(parts, n_parts, connectivity, loads, overload, table)
+
+
+def price_overload(level: Level, engine: Any, worth: int) -> Any:
+    """float64[n_loads] on the host: average worth of a unit of each load."""
+    totals = np.concatenate(
+        [
+            engine.to_host(level.resources.sum(axis=0)),
+            engine.to_host(level.counts.sum(axis=0)),
+        ]
+    )
+    return worth / np.maximum(totals, 1)
+
+
+def refine(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    parts: Array,
+    n_parts: int,
+    config: RefinementConfig,
+    *,
+    rounds: int,
+    schedule: tuple[float, ...],
+    overload_price: float,
+    roomy: bool,
+    seed: int,
+    progress: Progress = SILENT,
+) -> Array:
+    """Better parts of one level; never worse by (connectivity + `overload_price` * overload).
+
+    Args:
+        engine: where the level's arrays are.
+        level, limits, parts, n_parts: the problem and where to start.
+        config: temperature and patience.
+        rounds: most rounds.
+        schedule: prices of overload over the rounds, in units of its average worth.
+        overload_price: by which states are compared, in the same unit.
+        roomy: whether parts may take a little more than fits while the price is the last one too.
+        seed: breaks ties.
+        progress: asked between rounds whether to stop.
+    """
+    xp = engine.xp
+    state = examine(engine, level, limits, parts, n_parts)
+    worth = price_overload(level, engine, state.connectivity)
+    final_prices = (worth * overload_price).astype(np.int64)
+
+    def cost(state: State) -> int:
+        return int(state.connectivity) + sum(
+            int(o) * int(p) for o, p in zip(state.overload, final_prices, strict=True)
+        )
+
+    best, best_cost, since = state.parts, cost(state), 0
+    locked = xp.zeros(level.n_nodes, bool)
+    for turn in range(rounds):
+        if progress.expired() or since > config.patience:
+            break
+        factor = schedule[turn * len(schedule) // rounds]
+        warmth = config.temperature * (1 - turn / max(rounds - 1, 1))
+        moved = _round(
+            engine,
+            level,
+            limits,
+            state,
+            prices=engine.from_host((worth * factor).astype(np.int64)),
+            roomy=roomy or factor < schedule[-1],
+            locked=locked,
+            seed=seed * 1009 + turn,
+            slack=int(64 * warmth),
+        )
+        if len(moved[0]) == 0 and warmth == 0:
+            break
+        ids, targets = moved
+        parts = state.parts.copy()
+        parts[ids] = targets
+        locked = xp.zeros(level.n_nodes, bool)
+        locked[ids] = True
+        state = examine(engine, level, limits, parts, n_parts)
+        now = cost(state)
+        since += 1
+        if now < best_cost:
+            best, best_cost, since = state.parts, now, 0
+    return best
+
+
+def _round(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    state: State,
+    *,
+    prices: Array,
+    roomy: bool,
+    locked: Array,
+    seed: int,
+    slack: int,
+) -> tuple[Array, Array]:
+    """(ids of the nodes that move, their targets)."""
+    xp = engine.xp
+    moves = engine.propose(
+        level,
+        state.table,
+        state.parts,
+        state.loads,
+        limits,
+        prices,
+        locked,
+        strict=False,
+        haven=0,
+        seed=seed,
+        slack=slack,
+    )
+    movers = xp.flatnonzero(moves.targets >= 0)
+    if len(movers) == 0:
+        return movers, movers
+    order = movers[xp.argsort(-moves.gains[movers], kind="stable")]
+    ranks = xp.empty(level.n_nodes, xp.int32)
+    ranks[order] = xp.arange(len(order), dtype=xp.int32)
+    later = engine.gains_in_sequence(
+        level, state.table, state.parts, moves.targets, ranks, state.n_parts
+    )
+    gains = later + moves.gains - moves.plain_gains
+    order = order[gains[order] > 0]
+    if len(order) == 0:
+        return order, order
+
+    room = limits - state.loads
+    leaving = xp.zeros_like(state.loads)
+    engine.add_at(leaving, state.parts[order], moves.outgoing[order])
+    slackness = limits // 32 if roomy else xp.zeros_like(limits)
+    accepted = accept_prefix(
+        xp, order, moves.targets, moves.incoming, xp.maximum(room, 0) + leaving + slackness
+    )
+    # Moves that only pay by relief stop when their origin is relieved.
+    costly = later[accepted] <= 0
+    relieving = accepted[costly]
+    relieving = relieving[xp.argsort(ranks[relieving], kind="stable")]
+    over = xp.maximum(-room, 0)
+    enough = xp.where(over > 0, over + limits // 64, np.int64(1) << 60)
+    relieving = accept_prefix(xp, relieving, state.parts, moves.outgoing, enough)
+    ids = xp.concatenate([accepted[~costly], relieving])
+    return ids, moves.targets[ids]
+
+
+def repair(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    parts: Array,
+    n_parts: int,
+    max_parts: int | None,
+    config: RefinementConfig,
+    *,
+    seed: int,
+) -> State:
+    """Make a partition valid: overfull parts give up what costs least, to where it fits.
+
+    An empty part joins whenever a round frees nothing, as long as `max_parts` allows.
+    """
+    xp = engine.xp
+    locked = xp.zeros(level.n_nodes, bool)
+    prices = xp.zeros_like(limits)
+    state = examine(engine, level, limits, parts, n_parts)
+    for turn in range(config.repairs):
+        if state.valid:
+            break
+        room = limits - state.loads
+        free = (room * 1024 // xp.maximum(limits, 1)).min(axis=1)
+        haven = int(free.argmax())
+        moves = engine.propose(
+            level,
+            state.table,
+            state.parts,
+            state.loads,
+            limits,
+            prices,
+            locked,
+            strict=True,
+            haven=haven,
+            seed=seed * 1009 + turn,
+            slack=0,
+        )
+        movers = xp.flatnonzero(moves.targets >= 0)
+        order = movers[xp.argsort(-moves.gains[movers], kind="stable")]
+        over = xp.maximum(-room, 0)
+        # One more than needed: the prefix must reach the overload, not stay below it.
+        largest = xp.maximum(moves.outgoing[movers].max(axis=0), 1) if len(movers) else 1
+        enough = xp.where(over > 0, over + largest, np.int64(1) << 60)
+        leaving = accept_prefix(xp, order, state.parts, moves.outgoing, enough)
+        ranked = leaving[xp.argsort(-moves.gains[leaving], kind="stable")]
+        accepted = accept_prefix(xp, ranked, moves.targets, moves.incoming, xp.maximum(room, 0))
+        before = state.overload.sum()
+        if len(accepted):
+            parts = state.parts.copy()
+            parts[accepted] = moves.targets[accepted]
+            state = examine(engine, level, limits, parts, n_parts)
+        if len(accepted) == 0 or state.overload.sum() >= before:
+            if max_parts is not None and n_parts >= max_parts:
+                if len(accepted) == 0:
+                    break
+                continue
+            n_parts += 1
+            state = examine(engine, level, limits, state.parts, n_parts)
+    return state

@@ -1,0 +1,217 @@
+"""Memetic multilevel search on a small level: the quality of the whole product is found here.
+
+A small level (a class quotient of a layered network, a circuit, the coarse end of a reservoir) is
+solved by a steady population of partitions:
+
+    individual   = refine(uncoarsen(coarsen to the end))        coarse nodes are the first parts
+    offspring    = the same, but never merging across a border of either parent, from the better one
+    V-cycle      = offspring of one parent with itself
+
+Refinement is Fiduccia-Mattheyses with soft limits: overload has a price that rises within each
+level. All is sequential and integer, each task has its own seed, and a generation's tasks are drawn
+before any of them runs, so that the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnmap.parallel import map_tasks
+from snnmap.partitioning.multilevel import _kernels_contract as kc
+from snnmap.partitioning.multilevel import _kernels_search as ks
+from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.progress import SILENT, Progress
+
+Array = np.ndarray[Any, Any]
+Flat = tuple[Array, ...]  # the 13 arrays of a level, in the order of flatten()
+
+
+@dataclass(frozen=True, eq=False)
+class Individual:
+    """A partition with its cost: (overload, connectivity) folded into one integer."""
+
+    cost: int
+    connectivity: int
+    overload: int
+    n_parts: int
+    parts: Array
+
+
+class Search:
+    """The problem at hand: one level, its limits, and what overload costs."""
+
+    def __init__(self, flat: Flat, limits: Array, config: SearchConfig, max_parts: int | None):
+        self.flat = flat
+        self.limits = limits
+        self.config = config
+        self.max_parts = max_parts
+        resources, counts = flat[12], flat[11]
+        self.totals = np.concatenate([resources.sum(axis=0), counts.sum(axis=0)])
+        self.size_cap = int(limits[0]) if len(limits) else 0
+        self.largest = ks.node_loads(flat).max(axis=0)
+
+    # ---------------------------------------------------------------- building blocks
+
+    def state(self, flat: Flat, parts: Array, n_parts: int) -> tuple[int, tuple[Array, ...]]:
+        """Connectivity of `parts` and the dense table the kernels work on."""
+        n_nets = len(flat[10])
+        table = (
+            np.empty((n_nets, n_parts), np.int32),
+            np.empty((n_nets, n_parts), np.int64),
+            np.empty((n_nets, n_parts), np.int64),
+            np.empty((n_parts, len(self.limits)), np.int64),
+        )
+        return int(ks.fill_state(flat, parts, *table)), table
+
+    def prices(self, connectivity: int, factor: float) -> Array:
+        """int64[n_loads]: what a unit of each overload costs, `factor` times its average worth."""
+        worth = connectivity * factor / np.maximum(self.totals, 1)
+        return worth.astype(np.int64)
+
+    def refine(self, flat: Flat, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int) -> None:
+        """FM passes at each price in turn; `parts` changes in place."""
+        connectivity, table = self.state(flat, parts, n_parts)
+        worth = connectivity
+        for factor in factors:
+            prices = self.prices(worth, factor)
+            for _ in range(self.config.passes):
+                gain = ks.fm_pass(
+                    flat, parts, *table, self.limits, prices, seed, self.config.patience
+                )
+                seed += 1
+                if gain * 1000 <= worth:
+                    break
+
+    def coarsen(self, within: Array | None, seed: int, fill: float = 1.0) -> list[tuple[Flat, Array | None]]:
+        """Levels from fine to coarse with the cluster map that led to each."""
+        flat, config = self.flat, self.config
+        levels: list[tuple[Flat, Array | None]] = [(flat, None)]
+        borders = np.zeros(len(flat[12]), np.int32) if within is None else within
+        limits = (self.limits * fill).astype(np.int64)
+        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
+        if within is not None:
+            limits = np.full_like(self.limits, np.int64(1) << 60)
+        while True:
+            n = len(flat[12])
+            largest = int(flat[12][:, 0].max(initial=0))
+            average = int(self.totals[0]) // max(n, 1)
+            cap = int(limits[0])
+            if within is None:
+                cap = min(cap, max(int(average * config.growth), largest))
+            target = int(n * config.shrink)
+            clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed + len(levels))
+            if left > 0.98 * n and cap < limits[0]:
+                cap = int(limits[0])
+                clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed)
+            if left == n or (within is not None and left > 0.95 * n):
+                return levels
+            flat = kc.contract_level(flat, clusters, left)
+            coarse_borders = np.empty(left, np.int32)
+            coarse_borders[clusters] = borders
+            borders = coarse_borders
+            levels.append((flat, clusters))
+
+    def uncoarsen(
+        self, levels: list[tuple[Flat, Array | None]], parts: Array, n_parts: int, seed: int
+    ) -> Array:
+        """Refine from the coarsest level down to the finest; returns the finest parts."""
+        for depth in range(len(levels) - 1, -1, -1):
+            flat, clusters = levels[depth]
+            if depth == 0:
+                n_parts += self.config.spare_parts
+                if self.max_parts is not None:
+                    n_parts = min(n_parts, self.max_parts)
+                self.refine(flat, parts, n_parts, self.config.fine_prices, seed)
+            elif len(parts) > n_parts * 5 // 4:
+                self.refine(flat, parts, n_parts, self.config.coarse_prices, seed + depth)
+            if clusters is not None:
+                parts = parts[clusters]
+        return parts
+
+    def judge(self, parts: Array) -> Individual:
+        """Number the parts that are left and weigh the result."""
+        used, parts = np.unique(parts, return_inverse=True)
+        parts = parts.astype(np.int32)
+        connectivity, table = self.state(self.flat, parts, len(used))
+        over = np.maximum(table[3] - self.limits, 0).sum(axis=0)
+        cost = connectivity + int((over * self.prices(connectivity, self.config.overload_price)).sum())
+        return Individual(cost, connectivity, int(over.sum()), len(used), parts)
+
+    # ---------------------------------------------------------------- individuals
+
+    def create(self, seed: int) -> Individual:
+        """A new partition from scratch."""
+        low, high = self.config.fill
+        fill = low + (high - low) * (seed % 1024) / 1023
+        levels = self.coarsen(None, seed, fill)
+        n_parts = len(levels[-1][0][12])
+        parts = np.arange(n_parts, dtype=np.int32)
+        if self.max_parts is not None and n_parts > self.max_parts:
+            parts = self.join(levels[-1][0], parts, self.max_parts)
+            n_parts = self.max_parts
+        return self.judge(self.uncoarsen(levels, parts, n_parts, seed))
+
+    def join(self, flat: Flat, parts: Array, n_parts: int) -> Array:
+        """Merge the smallest parts into others, least overload first, until n_parts are left."""
+        parts = parts.copy()
+        sizes = np.bincount(parts, weights=flat[12][:, 0]).astype(np.int64)
+        alive = list(range(len(sizes)))
+        while len(alive) > n_parts:
+            alive.sort(key=lambda p: (int(sizes[p]), p))
+            small, other = alive[0], alive[1]
+            parts[parts == small] = other
+            sizes[other] += sizes[small]
+            alive.pop(0)
+        return np.unique(parts, return_inverse=True)[1].astype(np.int32)
+
+    def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
+        """Offspring that keeps what both parents agree on, refined from the better one."""
+        better, other = (first, second) if first.cost <= second.cost else (second, first)
+        pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
+        within = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
+        levels = self.coarsen(within, seed)
+        parts = better.parts
+        for _, clusters in levels[1:]:
+            assert clusters is not None
+            coarse = np.empty(int(clusters.max()) + 1, np.int32)
+            coarse[clusters] = parts
+            parts = coarse
+        return self.judge(self.uncoarsen(levels, parts.copy(), better.n_parts, seed))
+
+    # ---------------------------------------------------------------- the search
+
+    def run(self, seed: int, progress: Progress = SILENT) -> Individual:
+        """Best partition after the generations that the settings allow."""
+        config = self.config
+        draw = np.random.default_rng(seed)
+        population: list[Individual] = []
+        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
+        for start in range(0, len(seeds), config.batch):
+            population += map_tasks(self.create, [(s,) for s in seeds[start : start + config.batch]])
+            progress.advance(config.batch, note=self.note(population))
+            if progress.expired():
+                break
+        population.sort(key=lambda one: one.cost)
+        for _ in range(config.generations):
+            if progress.expired():
+                break
+            tasks = []
+            for _ in range(config.batch):
+                i, j = (int(x) for x in draw.integers(0, len(population), 2))
+                tasks.append((population[i], population[j], int(draw.integers(0, 1 << 30))))
+            for child in map_tasks(self.combine, tasks):
+                if all(child.cost != one.cost for one in population):
+                    population.append(child)
+            population.sort(key=lambda one: one.cost)
+            del population[config.population :]
+            progress.advance(config.batch, note=self.note(population))
+        return population[0]
+
+    @staticmethod
+    def note(population: list[Individual]) -> str:
+        """What to show while searching."""
+        best = min(population, key=lambda one: one.cost)
+        return f"{best.n_parts} parts" + (f", {best.overload} over" if best.overload else "")
