@@ -15,16 +15,16 @@ import numpy as np
 
 from snnmap.placement import _kernels_anneal
 from snnmap.placement.flows import Flows
-from snnmap.placement.refine import Board, force_directed
+from snnmap.placement.refine import Board
 from snnmap.placement.region import Region
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
-WORK = 300_000_000
-"""Visits of a neighbour that one chain may make (about a second); sets the number of rounds."""
+WORK = 400_000_000
+"""Visits of a neighbour, all chains together (1 to 3 CPU seconds); sets the number of rounds."""
 
-MAX_ROUNDS = 5000
+MAX_ROUNDS = 20_000
 HOT, COLD = 0.2, 0.01
 QUENCH = 0.1
 SEGMENTS = 25
@@ -43,7 +43,7 @@ def anneal(
     work: int = WORK,
     progress: Progress = SILENT,
 ) -> Array:
-    """One annealing chain, then swaps between neighbours until none helps; never worse than before.
+    """One annealing chain; never worse than what it is given.
 
     Args:
         flows: rates between parts.
@@ -52,7 +52,7 @@ def anneal(
         seed: of the chain.
         hot: first temperature as a share of the mean loss of a swap over half the region.
         work: visits of neighbours to spend.
-        progress: told of segments of rounds; asked between them whether to end.
+        progress: asked now and then whether to end.
 
     Returns:
         int64[n_parts]: cells of the best layout seen between segments.
@@ -74,8 +74,7 @@ def anneal(
         cost -= saved
         if cost < best_cost:
             best, best_cost = board.cell_of.copy(), cost
-        progress.advance()
-    return force_directed(flows, region, best, reach=2, progress=progress)
+    return best
 
 
 def _schedule(board: Board, n_rounds: int, hot: float, seed: int) -> tuple[Array, Array]:

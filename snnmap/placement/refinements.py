@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from snnmap.parallel import map_tasks
-from snnmap.placement.anneal import HOT, anneal
+from snnmap.placement.anneal import HOT, WORK, anneal
 from snnmap.placement.refine import EVERYWHERE, Board, force_directed
 from snnmap.placement.task import Task
 
 Array = np.ndarray[Any, Any]
 Layouts = list[Array]
+CHAINS = ((256, 8), (1024, 4), (1 << 62, 2))
+"""(largest number of parts, annealing chains)."""
+
+FAR_SWAPS = 1024
+"""Up to so many parts every layout is tried, and annealing ends with swaps over any distance."""
+
 Refinement = Callable[[Task, Layouts], tuple[Array, int]]
 
 
@@ -25,28 +31,37 @@ def cheapest(task: Task, layouts: Layouts) -> tuple[Array, int]:
     return layouts[best], best
 
 
+def _promising(task: Task, layouts: Layouts) -> list[int]:
+    """All layouts of a small task, the three cheapest of a large one, by index."""
+    if task.n_parts <= FAR_SWAPS:
+        return list(range(len(layouts)))
+    costs = [Board.of(task.flows, task.region, cells).cost() for cells in layouts]
+    return sorted(np.argsort(costs, kind="stable")[:3].tolist())
+
+
 def swapped(task: Task, layouts: Layouts, reach: int = EVERYWHERE) -> tuple[Array, int]:
-    """Force-directed swaps from every layout."""
+    """Force-directed swaps from every layout that is worth them."""
+    tried = _promising(task, layouts)
     improved = [
-        force_directed(task.flows, task.region, cells, reach=reach, progress=task.progress)
-        for cells in layouts
+        force_directed(task.flows, task.region, layouts[i], reach=reach, progress=task.progress)
+        for i in tried
     ]
-    return cheapest(task, improved)
+    best, winner = cheapest(task, improved)
+    return best, tried[winner]
 
 
 def annealed(task: Task, layouts: Layouts) -> tuple[Array, int]:
     """Annealing chains from the layouts that look best after swaps between neighbours.
 
     Small tasks run more chains; even ones start from the best layout, odd ones from the second best
-    and hotter. What they find ends in swaps over any distance where that is cheap.
+    and hotter. The best end of all is improved by swaps, over any distance where that is cheap.
     """
     flows, region = task.flows, task.region
-    improved = [force_directed(flows, region, cells, reach=1) for cells in layouts]
-    costs = [Board.of(flows, region, cells).cost() for cells in improved]
-    ranked = np.argsort(costs, kind="stable")
-    n_parts = max(task.n_parts, 1)
-    n_chains = 16 if n_parts <= 32 else 8 if n_parts <= 256 else 4 if n_parts <= 1024 else 2
-    starts = [int(ranked[chain % 2 % len(ranked)]) for chain in range(n_chains)]
+    tried = _promising(task, layouts)
+    improved = {i: force_directed(flows, region, layouts[i], reach=1) for i in tried}
+    ranked = sorted(tried, key=lambda i: (Board.of(flows, region, improved[i]).cost(), i))
+    n_chains = next(chains for parts, chains in CHAINS if task.n_parts <= parts)
+    starts = [ranked[chain % 2 % len(ranked)] for chain in range(n_chains)]
 
     def chain(index: int) -> Array:
         return anneal(
@@ -55,14 +70,13 @@ def annealed(task: Task, layouts: Layouts) -> tuple[Array, int]:
             improved[starts[index]],
             seed=task.seed * 1000 + index,
             hot=HOT * (1, 2)[index % 2],
+            work=WORK // n_chains,
             progress=task.progress,
         )
 
-    found = map_tasks(chain, [(index,) for index in range(n_chains)])
-    best, winner = cheapest(task, found)
-    if n_parts <= 1024:
-        best = force_directed(flows, region, best, progress=task.progress)
-    return best, starts[winner]
+    found, winner = cheapest(task, map_tasks(chain, [(index,) for index in range(n_chains)]))
+    reach = EVERYWHERE if task.n_parts <= FAR_SWAPS else 4
+    return force_directed(flows, region, found, reach=reach, progress=task.progress), starts[winner]
 
 
 REFINEMENTS: dict[str, Refinement] = {

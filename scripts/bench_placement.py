@@ -1,0 +1,235 @@
+"""Compare all placers on the same part-level networks and record the result.
+
+    python scripts/bench_placement.py PARTS.snn... [--network lenet:loihi64] [--synthetic]
+                                      [--output benchmarks/placement.json]
+
+Each argument is a part-level ``.snn`` file (nodes = parts); ``256k`` in its name selects loihi84,
+all others loihi64. ``--network NAME_OR_FILE:PROFILE`` partitions a network first. The baseline is a
+Hilbert curve followed by the published force-directed refinement (adjacent cores swap while the sum
+of their forces is positive, the strongest 30 % of disjoint pairs at a time), written here on its
+own in plain NumPy. Ratios are energy x mean latency (unicast) relative to it; time is CPU time and
+wall time of this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from snnmap.hardware import HardwareProfile, load_profile
+from snnmap.hypergraph import Hypergraph
+from snnmap.networks import load_network
+from snnmap.partitioning import partition
+from snnmap.placement import AUTO, PLACERS, Placement, part_hypergraph, place
+from snnmap.placement.flows import directed_flows
+from snnmap.traffic import measure_traffic
+
+TOP_SHARE = 0.3
+MAX_ITERATIONS = 2000
+
+
+def published(graph: Hypergraph, profile: HardwareProfile) -> Placement:
+    """Hilbert curve, then swaps of adjacent cores by tension (mesh with equal hops)."""
+    start = place(graph, profile, placer="hilbert", refine="none")
+    flows = directed_flows(graph).toarray() if graph.n_nodes <= 5000 else None
+    if flows is None:
+        raise SystemExit("the baseline takes memory of parts x parts; at most 5000 parts")
+    both = flows + flows.T
+    np.fill_diagonal(both, 0)
+    cores = start.cores.astype(np.int64)
+    best, best_cost = cores.copy(), total(both, cores)
+    for _ in range(MAX_ITERATIONS):
+        swaps = tensions(both, cores, profile)
+        if not swaps:
+            break
+        swaps.sort(key=lambda swap: (-swap[0], swap[1], swap[2]))
+        moved: set[int] = set()
+        taken: set[tuple[int, int]] = set()
+        for _, p, r, cell in swaps[: max(1, int(TOP_SHARE * len(swaps)))]:
+            if p in moved or (r >= 0 and r in moved) or cell in taken:
+                continue
+            moved |= {p, r} - {-1}
+            old = tuple(int(v) for v in cores[p])
+            taken |= {cell, old}
+            cores[p] = cell
+            if r >= 0:
+                cores[r] = old
+        cost = total(both, cores)
+        if cost < best_cost:
+            best, best_cost = cores.copy(), cost
+    return replace(start, cores=best.astype(np.int32), refine="published", objective=best_cost)
+
+
+def total(both: np.ndarray, cores: np.ndarray) -> float:
+    """Sum over pairs of rate x Manhattan distance."""
+    return (
+        sum(
+            float(row @ np.abs(cores - core).sum(axis=1))
+            for row, core in zip(both, cores, strict=True)
+        )
+        / 2
+    )
+
+
+def tensions(
+    both: np.ndarray, cores: np.ndarray, profile: HardwareProfile
+) -> list[tuple[float, int, int, tuple[int, int]]]:
+    """(gain, part, neighbour or -1, cell) of adjacent swaps with a positive sum of forces."""
+    steps = [(1, 0), (-1, 0), (0, 1), (0, -1)]
+    forces = np.empty((len(cores), 4))
+    for p, core in enumerate(cores):
+        here = np.abs(cores - core).sum(axis=1)
+        for k, step in enumerate(steps):
+            forces[p, k] = both[p] @ (here - np.abs(cores - (core + step)).sum(axis=1))
+    at = {tuple(core): p for p, core in enumerate(cores.tolist())}
+    found = []
+    for p, core in enumerate(cores.tolist()):
+        for k, step in enumerate(steps):
+            cell = (core[0] + step[0], core[1] + step[1])
+            if not profile.is_usable(*cell):
+                continue
+            r = at.get(cell, -1)
+            if r >= 0 and k % 2:  # each pair once
+                continue
+            gain = forces[p, k] + (forces[r, k ^ 1] - 2 * both[p, r] if r >= 0 else 0.0)
+            if gain > 1e-9 * both.sum():
+                found.append((float(gain), p, r, cell))
+    return found
+
+
+def synthetic(kind: str, n_parts: int = 4096) -> Hypergraph:
+    """Part-level networks of 4096 parts: stacked convolution-like sheets, or a 3-D reservoir."""
+    rng = np.random.default_rng(7)
+    if kind == "sheets":
+        layers, side = 16, int((n_parts // 16) ** 0.5)
+        ids = np.arange(layers * side * side).reshape(layers, side, side)
+        rows = [
+            (ids[z, x, y], ids[z + 1, max(0, x - 1) : x + 2, max(0, y - 1) : y + 2].ravel())
+            for z in range(layers - 1)
+            for x in range(side)
+            for y in range(side)
+        ]
+    else:
+        side = round(n_parts ** (1 / 3))
+        ids = np.arange(side**3).reshape(side, side, side)
+        rows = []
+        for x, y, z in np.ndindex(side, side, side):
+            box = ids[max(0, x - 1) : x + 2, max(0, y - 1) : y + 2, max(0, z - 1) : z + 2].ravel()
+            far = rng.integers(0, side**3, 3)
+            rows += [(ids[x, y, z], box), (ids[x, y, z], far)]
+    names = rng.permutation(n_parts)
+    return Hypergraph.from_hedges(
+        n_parts,
+        names[np.array([source for source, _ in rows])],
+        np.cumsum([0] + [len(into) for _, into in rows]),
+        names[np.concatenate([into for _, into in rows])],
+        rng.lognormal(size=len(rows)),
+        name=f"{kind}-{n_parts}",
+    )
+
+
+def timed(work: object, *args: object, **settings: object) -> tuple[object, dict[str, float]]:
+    """(result, {cpu_s, wall_s}) of one call."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work(*args, **settings)  # type: ignore[operator]
+    return result, {
+        "cpu_s": round(time.process_time() - cpu, 4),
+        "wall_s": round(time.perf_counter() - wall, 4),
+    }
+
+
+def compare(
+    graph: Hypergraph, profile: HardwareProfile, *, refines: list[str]
+) -> dict[str, object]:
+    """All placers with their default refinement and each one of `refines`."""
+    base, seconds = timed(published, graph, profile)
+    reference = measure_traffic(graph, base, profile).unicast
+    rows = {"hilbert + published": {"ratio": 1.0, **seconds}}
+    jobs: list[tuple[str, str | None]] = [(AUTO, None)]
+    jobs += [(placer, refine) for refine in refines for placer in PLACERS]
+    place(graph, profile)  # compile first
+    for placer, refine in jobs:
+        placement, seconds = timed(place, graph, profile, placer=placer, refine=refine)
+        unicast = measure_traffic(graph, placement, profile).unicast
+        rows[f"{placer} + {placement.refine}"] = {
+            "ratio": round(unicast.energy_latency / reference.energy_latency, 4),
+            "weighted_hops": round(placement.objective, 3),
+            **seconds,
+        }
+    _, seconds = timed(measure_traffic, graph, base, profile)
+    singles = {name: row["ratio"] for name, row in rows.items() if not name.startswith(AUTO)}
+    best = min(singles, key=singles.__getitem__)
+    auto = rows[f"{AUTO} + annealing"]
+    result = {
+        "parts": graph.n_nodes,
+        "pins": graph.n_pins,
+        "profile": profile.name,
+        "auto": auto["ratio"],
+        "auto_cpu_s": auto["cpu_s"],
+        "auto_wall_s": auto["wall_s"],
+        "best_single": {best: singles[best]},
+        "auto_over_best_single": round(auto["ratio"] / singles[best], 4),
+        "traffic": seconds,
+        "placers": rows,
+    }
+    print(f"{graph.name}: " + json.dumps({k: v for k, v in result.items() if k != "placers"}))
+    return result
+
+
+def empty_chip(graph: Hypergraph) -> dict[str, object]:
+    """Placing 60-odd parts on a 64 x 64 and on a 1024 x 1024 mesh."""
+    rows = {}
+    for side in (64, 1024):
+        profile = load_profile("loihi64", (f"width={side}", f"height={side}"))
+        place(graph, profile)
+        runs = [timed(place, graph, profile)[1] for _ in range(3)]
+        rows[f"{side}x{side}"] = min(runs, key=lambda run: run["cpu_s"])
+    return rows
+
+
+def main() -> None:
+    """Parse arguments, run, print one line a network and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", type=Path)
+    parser.add_argument("--network", action="append", default=[], metavar="NAME:PROFILE")
+    parser.add_argument("--synthetic", action="store_true")
+    parser.add_argument("--refine", action="append", default=None)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    refines = options.refine or ["force-directed", "annealing"]
+    cases = []
+    for path in options.parts:
+        graph = replace(load_network(path), name=path.name.split(".")[0])
+        cases.append((graph, load_profile("loihi84" if "256k" in path.name else "loihi64")))
+    for text in options.network:
+        name, _, profile_name = text.rpartition(":")
+        profile = load_profile(profile_name)
+        network = load_network(name)
+        found = partition(network, profile.limits)
+        graph = replace(part_hypergraph(network, found), name=Path(name).stem)
+        cases.append((graph, profile))
+    if options.synthetic:
+        cases += [(synthetic(kind), load_profile("loihi64")) for kind in ("sheets", "reservoir")]
+    results = {graph.name: compare(graph, profile, refines=refines) for graph, profile in cases}
+    ratios = [row["auto"] for row in results.values()]
+    record = {
+        "machine": {"cpus": len(os.sched_getaffinity(0)), "cpu": platform.processor()},
+        "geometric_mean_of_auto": round(float(np.exp(np.mean(np.log(ratios)))), 4),
+        "worst_auto_over_best_single": max(r["auto_over_best_single"] for r in results.values()),
+        "empty_chip": empty_chip(min((g for g, _ in cases), key=lambda g: abs(g.n_nodes - 60))),
+        "networks": results,
+    }
+    print(json.dumps({k: v for k, v in record.items() if k != "networks"}))
+    if options.output:
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
