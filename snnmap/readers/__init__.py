@@ -67,6 +67,7 @@ FORMATS: dict[str, Format] = {
         Format("nir", "Neuromorphic Intermediate Representation", (".nir", ".h5", ".hdf5")),
         Format("lava", "lava-dl network", (".net", ".h5", ".hdf5")),
         Format("sonata", "SONATA circuit", (".json", ".h5", ".hdf5"), folder=True),
+        Format("onnx", "ONNX model", (".onnx",), marked=False),
         Format("snn", "one-source hyperedge records", (".snn",), marked=False),
         Format("axh", "multi-source hyperedge records", (".axh",), marked=False),
         Format("hgr", "hMETIS hypergraph", (".hgr", ".hmetis"), marked=False),

@@ -164,7 +164,7 @@ class _Flattener:
             self.leaves[kind.lower()] = (kind, graph)
 
     def _flatten(self, graph: Fields, prefix: str, ancestors: list[Any]) -> _Ports:
-        if len(ancestors) >= _MAX_DEPTH or any(graph.node == a for a in ancestors):
+        if len(ancestors) >= _MAX_DEPTH or any(_same(graph.node, a) for a in ancestors):
             raise graph.error(
                 f"graphs are nested deeper than {_MAX_DEPTH}, or a graph holds itself"
             )
@@ -266,6 +266,11 @@ def _type_of(node: Fields) -> str:
     if node.has("nodes"):
         return "NIRGraph"
     raise node.error("is missing: a node must say what it is", "type")
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two groups (or dicts) are one and the same."""
+    return a is b or (isinstance(a, h5py.Group) and bool(a == b))
 
 
 def _most_nodes(graph: Fields) -> int:
