@@ -37,6 +37,8 @@ def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_we
                 if scramble(g, seed) > bar:
                     continue
                 size = net_offsets[g + 1] - net_offsets[g]
+                if size == 0:  # only sources: nobody shares it
+                    continue
                 weight = net_weights[g] if side == 0 else out_weights[j]
                 score = (weight << 6) // size + 1
                 looked = min(size, max_pins)

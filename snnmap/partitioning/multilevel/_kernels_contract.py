@@ -124,6 +124,13 @@ def contract_level(level, clusters, n_clusters):  # type: ignore[no-untyped-def]
     new_weights = new_weights[:end].copy()
     node_offsets, node_nets, _ = invert(offsets, pins, n_clusters)
     out_offsets, out_nets, places = invert(new_source_offsets, new_nodes, n_clusters)
+    out_weights = new_weights[places]
+    cursor = new_source_offsets[:-1].copy()  # back again: sources of each net ascend
+    for u in range(n_clusters):
+        for j in range(out_offsets[u], out_offsets[u + 1]):
+            new_nodes[cursor[out_nets[j]]] = u
+            new_weights[cursor[out_nets[j]]] = out_weights[j]
+            cursor[out_nets[j]] += 1
     return (offsets, pins, new_source_offsets, new_nodes, new_weights, node_offsets, node_nets,
-            out_offsets, out_nets, new_weights[places], weights[:n_new].copy(),
+            out_offsets, out_nets, out_weights, weights[:n_new].copy(),
             new_counts[:n_new].copy(), new_resources)
