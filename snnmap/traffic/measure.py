@@ -43,19 +43,7 @@ def measure_traffic(
     Raises:
         InputError: the placement does not fit the part graph or leaves the grid.
     """
-    cores = np.asarray(placement.cores, np.int64)
-    if cores.shape != (part_graph.n_nodes, 2):
-        raise InputError(
-            part_graph.name, f"the placement has {len(cores)} cores for {part_graph.n_nodes} parts"
-        )
-    outside = (cores < 0) | (cores >= (profile.grid_width, profile.grid_height))
-    if outside.any():
-        part = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise InputError(
-            part_graph.name,
-            f"part {part} is on core {tuple(cores[part].tolist())}, outside the grid of "
-            f"{profile.grid_width}x{profile.grid_height} cores",
-        )
+    cores = checked_cores(part_graph, placement, profile)
     metric = Metric.of(profile)
     window = Window.around(metric, metric.router_of(cores))
     pairs = _Pairs(part_graph, window)
@@ -79,6 +67,28 @@ def measure_traffic(
         weighted_locality=weighted_locality,
         unsourced_spikes_s=float(part_graph.weights[~has_source].sum()),
     )
+
+
+def checked_cores(part_graph: Hypergraph, placement: Placement, profile: HardwareProfile) -> Array:
+    """int64[n_parts, 2]: the cores of a placement, if they fit the parts and the grid.
+
+    Raises:
+        InputError: they do not.
+    """
+    cores = np.asarray(placement.cores, np.int64)
+    if cores.shape != (part_graph.n_nodes, 2):
+        raise InputError(
+            part_graph.name, f"the placement has {len(cores)} cores for {part_graph.n_nodes} parts"
+        )
+    outside = (cores < 0) | (cores >= (profile.grid_width, profile.grid_height))
+    if outside.any():
+        part = int(np.flatnonzero(outside.any(axis=1))[0])
+        raise InputError(
+            part_graph.name,
+            f"part {part} is on core {tuple(cores[part].tolist())}, outside the grid of "
+            f"{profile.grid_width}x{profile.grid_height} cores",
+        )
+    return cores
 
 
 class _Pairs:

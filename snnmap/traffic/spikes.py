@@ -1,0 +1,156 @@
+"""When spikes are sent: Poisson processes at the network's rates, or a recording."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnmap.errors import ConfigError, InputError
+from snnmap.hypergraph import Hypergraph
+
+Array = np.ndarray[Any, Any]
+
+PS_PER_MS = 10**9
+ARRIVALS = ("spread", "burst")
+MOST_SPIKES = 100_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Spikes:
+    """Spikes in order of time.
+
+    Attributes:
+        times_ps: int64[n_spikes], ascending, from the start of the simulation.
+        streams: int64[n_spikes], index into ``sources`` of the part-level hypergraph: which source
+            of which h-edge fires.
+        duration_ps: length of the simulated time; no spike starts later.
+        n_steps: time steps in it.
+    """
+
+    times_ps: Array
+    streams: Array
+    duration_ps: int
+    n_steps: int
+
+
+def poisson_spikes(
+    part_graph: Hypergraph,
+    n_steps: int,
+    *,
+    timestep_ms: float = 1.0,
+    rate_scale: float = 1.0,
+    arrivals: str = "spread",
+    seed: int = 0,
+) -> Spikes:
+    """Independent Poisson spikes of every source at the rate of its h-edge.
+
+    Args:
+        part_graph: weights are spikes/s.
+        n_steps: time steps to simulate.
+        timestep_ms: length of one.
+        rate_scale: multiplies all rates.
+        arrivals: ``"spread"`` over the time step, or ``"burst"``: all spikes of a step are sent at
+            its start (a core sends one after the other; links sort that out).
+        seed: same seed, same spikes.
+
+    Raises:
+        ConfigError: a setting out of range, or more spikes than memory should hold.
+    """
+    if n_steps < 1:
+        raise ConfigError(f"timesteps is {n_steps}; expected at least 1")
+    step_ps = round(timestep_ms * PS_PER_MS) if timestep_ms > 0 else 0
+    if step_ps < 1:
+        raise ConfigError(f"time step of {timestep_ms} ms; expected more than 1e-9 ms")
+    if not (np.isfinite(rate_scale) and rate_scale >= 0):
+        raise ConfigError(f"rate scale is {rate_scale}; expected a finite number >= 0")
+    if arrivals not in ARRIVALS:
+        raise ConfigError(f"unknown arrivals {arrivals!r}; known: {', '.join(ARRIVALS)}")
+    rates = np.repeat(part_graph.weights, np.diff(part_graph.source_offsets))
+    mean = rates * (rate_scale * n_steps * step_ps / (1000 * PS_PER_MS))
+    if mean.sum() > MOST_SPIKES:
+        raise ConfigError(
+            f"{mean.sum():.3g} spikes in {n_steps} time steps are more than {MOST_SPIKES:,}; "
+            "simulate fewer time steps or scale the rates down"
+        )
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(mean)
+    streams = np.repeat(np.arange(len(counts)), counts)
+    duration = n_steps * step_ps
+    times = rng.integers(0, duration, len(streams))
+    if arrivals == "burst":
+        times -= times % step_ps
+    order = np.argsort(times, kind="stable")
+    return Spikes(times[order], streams[order], duration, n_steps)
+
+
+def recorded_spikes(
+    path: str | Path, neuron_streams: tuple[Array, Array], *, timestep_ms: float = 1.0
+) -> Spikes:
+    """Spikes of a CSV file with the columns ``time_ms`` and ``neuron``.
+
+    Args:
+        path: the file; rows in any order.
+        neuron_streams: (offsets int64[n_neurons + 1], streams int64): the streams of each neuron,
+            one for each of its axons.
+        timestep_ms: for counting time steps.
+
+    Raises:
+        InputError: a malformed row, a time below 0 or a neuron that does not exist.
+    """
+    path = Path(path)
+    offsets, streams = neuron_streams
+    n_neurons = len(offsets) - 1
+    times, neurons = _read_rows(path)
+    if len(neurons) and not 0 <= neurons.min() <= neurons.max() < n_neurons:
+        row = int(np.flatnonzero((neurons < 0) | (neurons >= n_neurons))[0])
+        raise InputError(
+            path, f"neuron {neurons[row]} is outside 0..{n_neurons - 1}", place=f"line {row + 2}"
+        )
+    counts = np.diff(offsets)[neurons]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    fired = streams[np.repeat(offsets[neurons], counts) + within]
+    times_ps = np.repeat(np.rint(times * PS_PER_MS).astype(np.int64), counts)
+    order = np.argsort(times_ps, kind="stable")
+    step_ps = round(timestep_ms * PS_PER_MS)
+    n_steps = int(times_ps.max(initial=0)) // step_ps + 1
+    return Spikes(times_ps[order], fired[order], n_steps * step_ps, n_steps)
+
+
+def _read_rows(path: Path) -> tuple[Array, Array]:
+    """(float64 times, int64 neurons) of a recording."""
+    try:
+        with path.open(newline="") as file:
+            rows = csv.reader(file)
+            header = [name.strip() for name in next(rows, [])]
+            if "time_ms" not in header or "neuron" not in header:
+                raise InputError(
+                    path,
+                    f"columns {', '.join(header)}; expected time_ms and neuron",
+                    place="line 1",
+                )
+            at_time, at_neuron = header.index("time_ms"), header.index("neuron")
+            times, neurons = [], []
+            for row in rows:
+                if not row:
+                    continue
+                try:
+                    time, neuron = float(row[at_time]), int(row[at_neuron])
+                except (ValueError, IndexError):
+                    raise InputError(
+                        path,
+                        "expected a time in ms and a neuron's number",
+                        place=f"line {rows.line_num}",
+                    ) from None
+                if not 0 <= time < 1e9:
+                    raise InputError(
+                        path, f"time {time} ms is outside 0..1e9", place=f"line {rows.line_num}"
+                    )
+                times.append(time)
+                neurons.append(neuron)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    return np.array(times, np.float64), np.array(neurons, np.int64)
