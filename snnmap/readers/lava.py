@@ -22,7 +22,8 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 from snnmap.readers._hdf5 import Array, Fields, Shape, looks_like, open_hdf5
 from snnmap.readers._layer_graph import Concat, LayerGraph
-from snnmap.readers._steps import Convolution, Delay, Dense, Pooling, Reshape, Step, times
+from snnmap.readers._steps import Delay, Dense, Reshape, Step, times
+from snnmap.readers._windows import Convolution, Pooling
 
 __all__ = ["read_lava", "recognise"]
 

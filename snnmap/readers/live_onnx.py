@@ -20,7 +20,8 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 from snnmap.readers._layer_graph import LayerGraph
 from snnmap.readers._live import At, Linked, moved, require
-from snnmap.readers._steps import Convolution, Dense, Pooling, Shape, Step, check_shape, times
+from snnmap.readers._steps import Dense, Shape, Step, check_shape, times
+from snnmap.readers._windows import Convolution, Pooling
 
 __all__ = ["ACTIVATIONS", "from_onnx"]
 

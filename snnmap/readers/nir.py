@@ -24,16 +24,8 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 from snnmap.readers._hdf5 import Fields, Shape, looks_like, open_hdf5
 from snnmap.readers._layer_graph import LayerGraph
-from snnmap.readers._steps import (
-    Convolution,
-    Delay,
-    Dense,
-    Flatten,
-    Padding,
-    Pooling,
-    Step,
-    times,
-)
+from snnmap.readers._steps import Delay, Dense, Flatten, Step, times
+from snnmap.readers._windows import Convolution, Padding, Pooling
 
 __all__ = ["NEURONS", "from_fields", "read_nir", "recognise"]
 
