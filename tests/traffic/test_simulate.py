@@ -21,7 +21,7 @@ from tests.traffic.test_measure import placed, placements
 PS_PER_S = 10**12
 
 
-def one_each(graph: Hypergraph, gap_ps: int = 10**9) -> Spikes:
+def one_each(graph: Hypergraph, gap_ps: int = 10**10) -> Spikes:
     """Every source of every h-edge fires once, far apart in time."""
     n = len(graph.sources)
     return Spikes(np.arange(n) * gap_ps, np.arange(n), max(1, n) * gap_ps, max(1, n))
