@@ -60,7 +60,8 @@ def partition_multilevel(
     clock = _Clock()
     with clock("compression"):
         problem = pose_problem(hypergraph.grouped(), limits)
-    parts = solve(machine, problem, settings, seed, progress, clock)
+    with machine.guard():
+        parts = solve(machine, problem, settings, seed, progress, clock)
     n_parts = int(parts.max(initial=-1)) + 1
     return Partition(
         parts,

@@ -41,7 +41,7 @@ def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_we
                     continue
                 weight = net_weights[g] if side == 0 else out_weights[j]
                 score = (weight << 6) // size + 1
-                looked = min(size, max_pins)
+                looked = min(net_offsets[g + 1] - net_offsets[g], max_pins)
                 for i in range(looked):
                     u = leaders[net_pins[net_offsets[g] + i * size // looked]]
                     if gathered[u] == 0:

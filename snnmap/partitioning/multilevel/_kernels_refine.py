@@ -86,8 +86,6 @@ def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, n
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     gathered = np.zeros(n_parts, np.int64)
     shared = np.zeros((n_parts, n_distinct), np.int64)
-    seen = np.full(n_parts, -1, np.int64)
-    touched = np.empty(n_parts, np.int64)
     total = np.zeros(n_distinct, np.int64)
     freed = np.zeros(n_distinct, np.int64)
     partial = np.zeros(n_distinct, np.int64)
@@ -102,57 +100,40 @@ def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, n
                 overfull |= loads[a, r] > limits[r]
             if not overfull:
                 continue
-        n_touched = 1
-        touched[0] = a
-        seen[a] = v
-        gathered[a] = 0
+        gathered[:] = 0
+        shared[:] = 0
         for c in range(n_distinct):
             total[c] = 0
             freed[c] = 0
             partial[c] = 0
-            shared[a, c] = 0
-        if strict and haven != a:
-            touched[1] = haven
-            n_touched = 2
-            seen[haven] = v
-            gathered[haven] = 0
-            for c in range(n_distinct):
-                shared[haven, c] = 0
         first_out, last_out = out_offsets[v], out_offsets[v + 1]
         o = first_out
         for j in range(node_offsets[v], node_offsets[v + 1]):
             g = node_nets[j]
+            weight = net_weights[g]
             for c in range(n_distinct):
                 total[c] += counts[g, c]
             for s in range(offsets[g], offsets[g + 1]):
                 p = table_parts[s]
-                if seen[p] != v:
-                    seen[p] = v
-                    touched[n_touched] = p
-                    n_touched += 1
-                    gathered[p] = 0
-                    for c in range(n_distinct):
-                        shared[p, c] = 0
                 pins = table_pins[s]
-                if p == a:
-                    for c in range(n_distinct):
-                        partial[c] += counts[g, c] // pins
-                    if pins == 1:  # v is the only pin here: without it only sources wait
-                        waiting = table_sources[s]
-                        while o < last_out and out_nets[o] < g:
-                            o += 1
-                        if o < last_out and out_nets[o] == g:
-                            waiting -= out_weights[o]
-                        gathered[p] += waiting
-                        for c in range(n_distinct):
-                            freed[c] += counts[g, c]
-                        continue
-                if pins > 0:
-                    gathered[p] += net_weights[g]
+                if pins > (p == a):
+                    gathered[p] += weight
                     for c in range(n_distinct):
                         shared[p, c] += counts[g, c]
-                else:
+                elif pins == 0:
                     gathered[p] += table_sources[s]
+                else:  # v is the only pin in its part: without it only sources wait there
+                    waiting = table_sources[s]
+                    while o < last_out and out_nets[o] < g:
+                        o += 1
+                    if o < last_out and out_nets[o] == g:
+                        waiting -= out_weights[o]
+                    gathered[p] += waiting
+                    for c in range(n_distinct):
+                        freed[c] += counts[g, c]
+                if strict and p == a:
+                    for c in range(n_distinct):
+                        partial[c] += counts[g, c] // pins if pins > 0 else 0
         j = node_offsets[v]
         for o in range(first_out, last_out):
             g = out_nets[o]
@@ -162,15 +143,7 @@ def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, n
                 continue  # v is a pin itself: its source term never changes
             for s in range(offsets[g], offsets[g + 1]):
                 if table_pins[s] > 0:
-                    p = table_parts[s]
-                    if seen[p] != v:
-                        seen[p] = v
-                        touched[n_touched] = p
-                        n_touched += 1
-                        gathered[p] = 0
-                        for c in range(n_distinct):
-                            shared[p, c] = 0
-                    gathered[p] += out_weights[o]
+                    gathered[table_parts[s]] += out_weights[o]
         here = gathered[a]
         relief = np.int64(0)
         if not strict:
@@ -186,11 +159,10 @@ def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, n
         best_gain = _NONE
         best_plain = np.int64(0)
         best_tie = uint64(0)
-        for t in range(1, n_touched):
-            p = touched[t]
+        for p in range(n_parts):
             plain = gathered[p] - here
             gain = plain + relief
-            if gain < best_gain:
+            if gain < best_gain or p == a or (gathered[p] == 0 and not (strict and p == haven)):
                 continue
             fits = True
             for r in range(n_additive):

@@ -355,7 +355,7 @@ def cluster_nodes(level, limits, cap, target, within, seed):  # type: ignore[no-
                 out_offsets[v], out_offsets[v + 1])
             for j in range(first, last):
                 g = node_nets[j] if side == 0 else out_nets[j]
-                size = net_offsets[g + 1] - net_offsets[g]
+                size = max(net_offsets[g + 1] - net_offsets[g], 1)
                 if size == 0:  # only sources: nobody shares it
                     continue
                 score = ((net_weights[g] if side == 0 else out_weights[j]) << 6) // size

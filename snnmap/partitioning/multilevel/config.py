@@ -96,8 +96,8 @@ class RefinementConfig:
         repairs: most rounds of strict repair at the end.
     """
 
-    rounds: int = 12
-    finest_rounds: int = 12
+    rounds: int = 8
+    finest_rounds: int = 10
     patience: int = 12
     temperature: float = 0.15
     coarse_prices: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
@@ -136,6 +136,10 @@ PRESETS: dict[str, Config] = {
         refinement=RefinementConfig(rounds=24, finest_rounds=36, patience=18),
     ),
 }
+
+
+_AT_LEAST_ONE = {"population", "batch", "turns", "max_nets", "max_pins", "finest", "coarsest", "step", "growth"}
+_BELOW_ONE = {"shrink", "stall", "keep"}
 
 
 def resolve_config(preset: str = "default", overrides: Any = None) -> Config:
@@ -192,6 +196,11 @@ def _checked(current: Any, hint: Any, value: Any, where: str) -> Any:
     if not _is_number(value) or value < 0 or (isinstance(current, int) and value != int(value)):
         kind = "whole number" if isinstance(current, int) else "number"
         raise ConfigError(f"{where} is {value!r}; expected a {kind} >= 0")
+    key = where.rsplit("'", 2)[-2]
+    if key in _AT_LEAST_ONE and value < 1:
+        raise ConfigError(f"{where} is {value!r}; expected at least 1")
+    if key in _BELOW_ONE and not 0 < value < 1:
+        raise ConfigError(f"{where} is {value!r}; expected a number above 0 and below 1")
     return type(current)(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from snnmap.errors import EngineError
@@ -13,6 +14,8 @@ ENGINES = ("auto", "cpu", "gpu")
 def choose_engine(name: str) -> Any:
     """The engine of this name; ``"auto"`` takes a usable GPU, else the CPU.
 
+    The engine's attribute `reason` tells what it runs on and, for ``"auto"``, why it was chosen.
+
     Raises:
         EngineError: unknown name, or a GPU that cannot be used, with the reason and the remedy.
     """
@@ -20,4 +23,22 @@ def choose_engine(name: str) -> Any:
         raise EngineError(f"unknown engine {name!r}; known: {', '.join(ENGINES)}")
     if name == "cpu":
         return CpuEngine()
-    return CpuEngine()
+    found = _gpu_engine()
+    if not isinstance(found, str):
+        return found
+    if name == "gpu":
+        raise EngineError(found)
+    engine = CpuEngine()
+    engine.reason = f"CPU, since {found}"
+    return engine
+
+
+@lru_cache(maxsize=1)
+def _gpu_engine() -> Any:
+    """The GPU engine, or the reason why there is none; looked for once in a process."""
+    from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+
+    try:
+        return GpuEngine()
+    except EngineError as error:
+        return str(error)

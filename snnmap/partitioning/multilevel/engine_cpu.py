@@ -6,6 +6,7 @@ An engine offers the array library (`xp`) and the steps below with the same inte
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,12 @@ class CpuEngine:
     """NumPy and Numba on the threads of this process."""
 
     name = "cpu"
+    reason = "CPU"
     xp: Any = np
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Context in which faults of the device become clear errors; the CPU has none."""
+        return nullcontext()
 
     def upload(self, level: Level) -> Level:
         """The level where this engine works."""

@@ -210,7 +210,7 @@ def repair(
         if state.valid:
             break
         room = limits - state.loads
-        free = (room * 1024 // xp.maximum(limits, 1)).min(axis=1)
+        free = (room / xp.maximum(limits, 1)).min(axis=1)
         haven = int(free.argmax())
         moves = engine.propose(
             level,
@@ -244,6 +244,7 @@ def repair(
                 if len(accepted) == 0:
                     break
                 continue
-            n_parts += 1
+            total = int((state.overload / engine.to_host(limits)).max()) + 1
+            n_parts = min(n_parts + total, max_parts or n_parts + total)
             state = examine(engine, level, limits, state.parts, n_parts)
     return state

@@ -1,0 +1,248 @@
+"""The multilevel partitioner: valid on anything, deterministic, better than packing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnmap.errors import ConfigError
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.networks import load_network
+from snnmap.partitioning import metrics
+from snnmap.partitioning.feasibility import find_impossible
+from snnmap.partitioning.multilevel import PRESETS, partition_multilevel, resolve_config
+from snnmap.partitioning.multilevel.compression import find_classes, split_classes
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.level import pose_problem
+from snnmap.partitioning.multilevel.refinement import examine
+from snnmap.partitioning.verify import verify_partition
+from snnmap.progress import Progress
+from tests.partitioning.cases import counted_hypergraphs, feasible_limits
+from tests.strategies import hypergraphs
+
+# Tiny searches: the same code, fewer repetitions.
+BRIEF: dict[str, Any] = {"search": {"population": 3, "batch": 2, "generations": 2}}
+LARGE_PATH: dict[str, Any] = {"coarsening": {"small_pins": 0}, "refinement": {"rounds": 4}}
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("changes", [BRIEF, BRIEF | LARGE_PATH], ids=["search", "parallel"])
+@given(h=counted_hypergraphs(max_nodes=24), data=st.data())
+@settings(max_examples=30)
+def test_any_hypergraph_any_limits(
+    preset: str, changes: dict[str, Any], h: Hypergraph, data: st.DataObject
+) -> None:
+    limits = data.draw(feasible_limits(h))
+    assert not list(find_impossible(h, limits))
+    found = partition_multilevel(
+        h, limits, preset=preset, config=changes, seed=data.draw(st.integers(0, 9))
+    )
+    report = verify_partition(h, found.parts, limits)
+    assert report.ok, report.violations
+
+
+@given(h=hypergraphs(min_nodes=1, max_nodes=20, max_size=3), data=st.data())
+def test_internal_connectivity_and_loads_match_the_metrics(
+    h: Hypergraph, data: st.DataObject
+) -> None:
+    limits = Limits(max_size=9, max_inbound=9, max_outbound=9, max_incident=9, max_synapses=9)
+    problem = pose_problem(h, limits)
+    k = data.draw(st.integers(1, 4))
+    parts = np.array(
+        data.draw(st.lists(st.integers(0, k - 1), min_size=h.n_nodes, max_size=h.n_nodes)), np.int32
+    )
+    other = np.array(
+        data.draw(st.lists(st.integers(0, k - 1), min_size=h.n_nodes, max_size=h.n_nodes)), np.int32
+    )
+    engine = CpuEngine()
+    state = examine(engine, problem.level, problem.limits, parts, k)
+    second = examine(engine, problem.level, problem.limits, other, k)
+    difference = (state.connectivity - second.connectivity) / problem.scale
+    truth = metrics.connectivity(h, parts) - metrics.connectivity(h, other)
+    assert difference == pytest.approx(truth, rel=1e-6, abs=1e-2)
+    measured = metrics.measure(h, parts)
+    n = measured.n_parts
+    loads = {tuple(column) for column in state.loads[:n].T}
+    for truth_loads in (
+        measured.sizes,
+        measured.inbound,
+        measured.outbound,
+        measured.incident,
+        measured.synapses,
+    ):
+        assert tuple(truth_loads) in loads
+    assert not state.loads[n:].any()
+
+
+@given(h=hypergraphs(min_nodes=2, max_nodes=20), data=st.data())
+def test_contraction_keeps_connectivity_and_loads(h: Hypergraph, data: st.DataObject) -> None:
+    problem = pose_problem(h, Limits(max_size=9, max_inbound=9, max_incident=9))
+    level, engine = problem.level, CpuEngine()
+    n_clusters = data.draw(st.integers(1, h.n_nodes))
+    clusters = np.r_[
+        np.arange(n_clusters),
+        data.draw(
+            st.lists(
+                st.integers(0, n_clusters - 1),
+                min_size=h.n_nodes - n_clusters,
+                max_size=h.n_nodes - n_clusters,
+            )
+        ),
+    ].astype(np.int32)
+    coarse = engine.contract(level, clusters, n_clusters)
+    k = data.draw(st.integers(1, n_clusters))
+    parts = (np.arange(n_clusters) % k).astype(np.int32)
+    fine = examine(engine, level, problem.limits, parts[clusters], k)
+    short = examine(engine, coarse, problem.limits, parts, k)
+    assert fine.connectivity == short.connectivity
+    assert (fine.loads == short.loads).all()
+
+
+def moves_of(h: Hypergraph, parts: np.ndarray[Any, Any], k: int, strict: bool) -> Any:
+    problem = pose_problem(h, Limits(max_size=max(h.n_nodes // k, 1), max_inbound=6))
+    engine = CpuEngine()
+    state = examine(engine, problem.level, problem.limits, parts, k)
+    moves = engine.propose(
+        problem.level,
+        state.table,
+        parts,
+        state.loads,
+        problem.limits,
+        np.zeros_like(problem.limits),
+        np.zeros(h.n_nodes, bool),
+        strict=strict,
+        haven=k - 1,
+        seed=1,
+        slack=1 << 40,
+    )
+    return problem, engine, state, moves
+
+
+@given(h=hypergraphs(min_nodes=2, max_nodes=16, max_size=2), k=st.integers(2, 4), data=st.data())
+def test_plain_gain_is_what_the_move_saves(h: Hypergraph, k: int, data: st.DataObject) -> None:
+    parts = np.array(
+        data.draw(st.lists(st.integers(0, k - 1), min_size=h.n_nodes, max_size=h.n_nodes)), np.int32
+    )
+    problem, engine, state, moves = moves_of(h, parts, k, strict=False)
+    for v in np.flatnonzero(moves.targets >= 0):
+        moved = parts.copy()
+        moved[v] = moves.targets[v]
+        after = examine(engine, problem.level, problem.limits, moved, k)
+        assert state.connectivity - after.connectivity == moves.plain_gains[v]
+        gained = after.loads - state.loads
+        assert (gained[moves.targets[v]] == moves.incoming[v]).all()
+        assert (-gained[parts[v]] == moves.outgoing[v]).all()
+
+
+@given(h=hypergraphs(min_nodes=2, max_nodes=16), k=st.integers(2, 4), data=st.data())
+def test_gains_in_sequence_add_up(h: Hypergraph, k: int, data: st.DataObject) -> None:
+    parts = np.array(
+        data.draw(st.lists(st.integers(0, k - 1), min_size=h.n_nodes, max_size=h.n_nodes)), np.int32
+    )
+    problem, engine, state, moves = moves_of(h, parts, k, strict=False)
+    order = np.array(data.draw(st.permutations(list(np.flatnonzero(moves.targets >= 0)))), np.int64)
+    ranks = np.zeros(h.n_nodes, np.int32)
+    ranks[order] = np.arange(len(order))
+    gains = engine.gains_in_sequence(problem.level, state.table, parts, moves.targets, ranks, k)
+    moved = parts.copy()
+    before = state.connectivity
+    for v in order:
+        moved[v] = moves.targets[v]
+        now = examine(engine, problem.level, problem.limits, moved, k).connectivity
+        assert gains[v] == before - now
+        before = now
+
+
+def test_channels_of_a_pixel_are_one_class() -> None:
+    h = load_network("lenet").grouped()
+    level = pose_problem(h, Limits(max_size=1024, max_inbound=4096)).level
+    engine = CpuEngine()
+    classes = find_classes(engine, level, PRESETS["default"].compression)
+    assert classes is not None
+    for population in h.populations:
+        mine = classes[population.start : population.stop]
+        if len(population.shape) == 3:
+            pixels = mine.reshape(population.shape)
+            assert (pixels == pixels[:, :, :1]).all()
+        else:
+            assert len(np.unique(mine)) == 1
+    chunks, n_chunks = split_classes(engine, level, classes, 4)
+    assert np.bincount(chunks, minlength=n_chunks).max() <= 4
+    coarser, _ = split_classes(engine, level, classes, 16)
+    assert len(np.unique(np.stack([chunks, coarser]), axis=1).T) == n_chunks  # chunks nest
+
+
+@pytest.mark.parametrize("changes", [BRIEF, BRIEF | LARGE_PATH], ids=["search", "parallel"])
+def test_same_seed_same_parts_with_any_number_of_threads(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h = load_network("lenet")
+    limits = Limits(max_size=1024, max_inbound=4096)
+    found = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("SNNMAP_NUM_THREADS", threads)
+        found.append(partition_multilevel(h, limits, config=changes, seed=3))
+    assert (found[0].parts == found[1].parts).all()
+    assert (found[0].parts == found[2].parts).all()
+    other = partition_multilevel(h, limits, config=changes, seed=4)
+    assert not np.array_equal(found[0].parts, other.parts)
+
+
+def test_expired_progress_still_gives_a_valid_partition() -> None:
+    h = load_network("lenet")
+    limits = Limits(max_size=1024, max_inbound=4096)
+    found = partition_multilevel(h, limits, progress=Progress(time_limit=0.0))
+    assert not found.complete
+    assert verify_partition(h, found.parts, limits).ok
+
+
+def test_kway_needs_no_axon_limit() -> None:
+    h = load_network("lenet")
+    largest = -(-h.n_nodes // 4) * 103 // 100
+    found = partition_multilevel(h, Limits(max_size=largest, max_parts=4), config=BRIEF)
+    assert found.n_parts <= 4
+    assert metrics.part_sizes(h, found.parts).max() <= largest
+
+
+def test_presets_and_settings(tmp_path: Path) -> None:
+    assert resolve_config("fast") == PRESETS["fast"]
+    changed = resolve_config("default", {"search": {"generations": 3}})
+    assert changed == replace(
+        PRESETS["default"], search=replace(PRESETS["default"].search, generations=3)
+    )
+    file = tmp_path / "knobs.toml"
+    file.write_text("[refinement]\ntemperature = 0.5\ncoarse_prices = [1, 2]\n")
+    assert resolve_config("default", file).refinement.coarse_prices == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"serch": {}}, "serch"),
+        ({"search": {"generation": 3}}, "generation"),
+        ({"search": {"generations": 1.5}}, "whole number"),
+        ({"search": {"generations": True}}, "whole number"),
+        ({"search": 3}, "table"),
+        ({"search": {"fill": [1.0]}}, "list"),
+        ({"refinement": {"temperature": "hot"}}, "number"),
+        ({"search": {"population": 0}}, "at least 1"),
+        ({"search": {"shrink": 1.5}}, "below 1"),
+    ],
+)
+def test_wrong_settings_are_named(changes: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        resolve_config("default", changes)
+
+
+def test_unknown_preset_and_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="fastest"):
+        resolve_config("fastest")
+    with pytest.raises(ConfigError, match="missing"):
+        resolve_config("default", tmp_path / "missing.toml")

@@ -1,0 +1,258 @@
+"""Every step of an engine beside the same step of the CPU engine: what differs, in words.
+
+Used by the tests and by ``scripts/check_gpu``. A step is a function of (engine, level on that
+engine, a generator with a fixed seed) that returns named host arrays or numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.coarsening import cluster
+from snnmap.partitioning.multilevel.compression import compress, find_classes
+from snnmap.partitioning.multilevel.config import (
+    CoarseningConfig,
+    CompressionConfig,
+    RefinementConfig,
+)
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level
+from snnmap.partitioning.multilevel.refinement import refine, repair
+
+Array = np.ndarray[Any, Any]
+Results = dict[str, Any]
+
+
+def random_level(
+    rng: np.random.Generator,
+    *,
+    n_nodes: int,
+    n_nets: int,
+    mean_pins: float,
+    mean_sources: float = 1.5,
+    n_additive: int = 1,
+    n_distinct: int = 1,
+    repeats: float = 0.2,
+) -> Level:
+    """A level with nets of very different sizes, empty and equal nets, and nodes that are both
+    pin and source; a share `repeats` of the nets copies the pins of another.
+    """
+    sizes = np.minimum(rng.geometric(1 / (mean_pins + 1), n_nets) - 1, n_nodes)
+    rows = [np.sort(rng.choice(n_nodes, int(s), replace=False)) for s in sizes]
+    for g in np.flatnonzero(rng.random(n_nets) < repeats):
+        rows[g] = rows[int(rng.integers(n_nets))]
+    sources = [
+        np.unique(rng.integers(0, n_nodes, int(k))) for k in rng.poisson(mean_sources, n_nets)
+    ]
+    heavy = rng.random(n_nets) < 0.9
+    source_offsets, source_nodes = flatten(sources)
+    net_offsets, net_pins = flatten(rows)
+    counts = rng.integers(0, 4, (n_nets, n_distinct))
+    return make_level(
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        rng.integers(0, 1000, len(source_nodes)),
+        rng.integers(0, 3000, n_nets) * heavy,
+        counts,
+        rng.integers(1, 4, (n_nodes, n_additive)),
+    )
+
+
+def flatten(rows: list[Array]) -> tuple[Array, Array]:
+    """(int64 offsets, int32 items) of rows."""
+    offsets = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
+    return offsets, np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32)
+
+
+def random_limits(rng: np.random.Generator, level: Level, n_parts: int) -> Array:
+    """int64[n_loads]: some parts are too full, others are not; a load may be unlimited."""
+    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
+    limits = np.maximum(totals // n_parts, 1) * rng.integers(1, 4, len(totals))
+    return np.asarray(np.where(rng.random(len(totals)) < 0.15, UNLIMITED, limits), np.int64)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def table_of(engine: Any, table: Any) -> Results:
+    """The table with the entries of each row by part: their order means nothing."""
+    offsets, parts, pins, sources = (engine.to_host(a) for a in table)
+    nets = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((parts, nets))
+    return {
+        "table.offsets": offsets,
+        "table.parts": parts[order],
+        "table.pins": pins[order],
+        "table.sources": sources[order],
+    }
+
+
+def moves_of(engine: Any, moves: Any) -> Results:
+    """Proposed moves, without the rows of nodes that stay."""
+    host = {f: engine.to_host(a) for f, a in zip(moves._fields, moves, strict=True)}
+    chosen = host["targets"] >= 0
+    return {f: a if f == "targets" else a[chosen] for f, a in host.items()}
+
+
+def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    values = rng.integers(0, 2**63, level.n_nodes).astype(np.uint64)
+    index = rng.integers(0, 7, level.n_nodes)
+    table = rng.integers(-(2**40), 2**40, (level.n_nodes, 2))
+    on = engine.from_host
+    wide, narrow = on(np.zeros((7, 2), np.int64)), on(np.zeros((7, 2), np.int64))
+    engine.add_at(wide, on(index), on(table))
+    engine.add_at(narrow, on(index.astype(np.int32)), on(table))
+    sums = engine.sum_rows(level.net_offsets, level.net_pins, on(values))
+    return {
+        "mix": engine.to_host(engine.mix(on(values))),
+        "add_at": engine.to_host(wide),
+        "add_at32": engine.to_host(narrow),
+        "sum_rows": engine.to_host(sums),
+    }
+
+
+def step_measure(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    for n_parts in (1, 7, 300, max(level.n_nodes, 1)):
+        parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+        table, connectivity, loads = engine.measure(level, engine.from_host(parts), n_parts)
+        found |= {f"{n_parts} parts {k}": v for k, v in table_of(engine, table).items()}
+        found[f"{n_parts} parts connectivity"] = connectivity
+        found[f"{n_parts} parts loads"] = engine.to_host(loads)
+    return found
+
+
+def step_moves(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    """Proposals, soft and strict, and their gains in sequence."""
+    found: Results = {}
+    host = engine.download(level)
+    for n_parts in (2, 40, max(level.n_nodes // 2, 3)):
+        parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+        limits = random_limits(rng, host, n_parts)
+        prices = rng.integers(0, 200, len(limits))
+        locked = rng.random(level.n_nodes) < 0.1
+        order = rng.permutation(level.n_nodes).astype(np.int32)
+        on = engine.from_host
+        table, _, loads = engine.measure(level, on(parts), n_parts)
+        state = (level, table, on(parts), loads, on(limits), on(prices), on(locked))
+        haven, seed = int(rng.integers(n_parts)), int(rng.integers(1 << 40))
+        for strict, slack in ((False, 0), (False, 9), (True, 0)):
+            moves = engine.propose(*state, strict=strict, haven=haven, seed=seed, slack=slack)
+            name = f"{n_parts} parts strict={strict} slack={slack}"
+            found |= {f"{name} {k}": v for k, v in moves_of(engine, moves).items()}
+            gains = engine.gains_in_sequence(
+                level, table, on(parts), moves.targets, on(order), n_parts
+            )
+            found[f"{name} gains in sequence"] = engine.to_host(gains)
+    return found
+
+
+def step_rate(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    n, on = level.n_nodes, engine.from_host
+    loads = engine.node_loads(level)
+    found["node_loads"] = engine.to_host(loads)
+    limits = random_limits(rng, engine.download(level), max(n // 3, 1))
+    leaders = np.where(rng.random(n) < 0.7, np.arange(n), rng.integers(0, max(n, 1), n))
+    settled = rng.random(n) < 0.3
+    turns = rng.integers(0, 3, n).astype(np.int32)
+    for turn, max_nets, max_pins in ((0, 24, 128), (1, 2, 3), (2, 1000, 100_000)):
+        targets, scores = engine.rate(
+            level, on(leaders.astype(np.int32)), on(settled), loads, 1 << 40, on(limits),
+            on(turns), turn, max_nets=max_nets, max_pins=max_pins, seed=int(rng.integers(1 << 40)),
+        )  # fmt: skip
+        targets = engine.to_host(targets)
+        found[f"turn {turn} targets"] = targets
+        found[f"turn {turn} scores"] = engine.to_host(scores)[targets >= 0]
+    return found
+
+
+def step_contract(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    n = level.n_nodes
+    for share in (1, 3, 50):
+        _, clusters = np.unique(rng.integers(0, n // share + 1, n), return_inverse=True)
+        n_clusters = int(clusters.max(initial=-1)) + 1
+        coarse = engine.contract(level, engine.from_host(clusters.astype(np.int32)), n_clusters)
+        found |= {f"1/{share} {k}": v for k, v in level_of(engine, coarse).items()}
+    return found
+
+
+def level_of(engine: Any, level: Level) -> Results:
+    """All arrays of a level."""
+    host = engine.download(level)
+    return dict(zip(Level._fields, host, strict=True))
+
+
+def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    config = CompressionConfig(keep=2.0)
+    limits = engine.from_host(random_limits(rng, engine.download(level), 8))
+    classes = find_classes(engine, level, config)
+    found: Results = {"classes": None if classes is None else engine.to_host(classes)}
+    for depth, (coarse, clusters) in enumerate(compress(engine, level, limits, config)):
+        found[f"compressed {depth} map"] = engine.to_host(clusters)
+        found |= {f"compressed {depth} {k}": v for k, v in level_of(engine, coarse).items()}
+    return found
+
+
+def step_cluster(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    limits = engine.from_host(random_limits(rng, engine.download(level), 8))
+    clusters, n = cluster(engine, level, limits, CoarseningConfig(), int(rng.integers(1 << 20)))
+    return {"clusters": engine.to_host(clusters), "number": n}
+
+
+def step_refine(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    n_parts = 12
+    parts = engine.from_host(rng.integers(0, n_parts, level.n_nodes).astype(np.int32))
+    limits = random_limits(rng, engine.download(level), n_parts)
+    limits[: level.resources.shape[1]] = UNLIMITED  # so that repair has a way out
+    limits, config = engine.from_host(limits), RefinementConfig(repairs=20)
+    knobs: dict[str, Any] = {"rounds": 6, "schedule": (1.0, 4.0, 16.0), "overload_price": 20.0}
+    found: Results = {}
+    for roomy in (False, True):
+        problem = (engine, level, limits, parts, n_parts, config)
+        refined = refine(*problem, **knobs, roomy=roomy, seed=5)
+        state = repair(engine, level, limits, refined, n_parts, 15, config, seed=5)
+        found |= {
+            f"refined roomy={roomy}": engine.to_host(refined),
+            f"repaired roomy={roomy}": engine.to_host(state.parts),
+            f"overload roomy={roomy}": state.overload,
+        }
+    return found
+
+
+Step = Callable[[Any, Level, np.random.Generator], Results]
+STEPS: dict[str, Step] = {
+    name.removeprefix("step_"): function
+    for name, function in list(globals().items())
+    if name.startswith("step_")
+}
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def differences(expected: Results, found: Results) -> Iterator[str]:
+    """One line for each result that differs."""
+    for name in [*expected, *(k for k in found if k not in expected)]:
+        if name not in expected or name not in found:
+            yield f"{name}: only {'expected' if name in expected else 'found'}"
+            continue
+        a, b = np.asarray(expected[name]), np.asarray(found[name])
+        if a.shape != b.shape:
+            yield f"{name}: shape {b.shape}, expected {a.shape}"
+        elif a.dtype != b.dtype and a.ndim:
+            yield f"{name}: dtype {b.dtype}, expected {a.dtype}"
+        elif (a != b).any():
+            wrong = np.argwhere(a != b)
+            place = tuple(int(i) for i in wrong[0])
+            yield f"{name}: {len(wrong):,} of {a.size:,} differ, first at {place}: {b[place]}, expected {a[place]}"
+
+
+def run_step(engine: Any, step: str, level: Level, seed: int) -> Results:
+    """A step on an engine, from a level on the host."""
+    return STEPS[step](engine, engine.upload(level), np.random.default_rng(seed))
