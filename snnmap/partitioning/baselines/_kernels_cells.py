@@ -72,6 +72,13 @@ def find_cell(cells, group, part):
     return -1
 
 
+@njit(cache=True, nogil=True, inline="always")
+def pins_in(cells, group, part):
+    """Destinations of `group` in `part`."""
+    i = find_cell(cells, group, part)
+    return cells.pins[i] if i >= 0 else np.int32(0)
+
+
 @njit(cache=True, nogil=True)
 def cell_of(cells, group, part):
     """The cell of `part` in the list of `group`, appended if it is missing."""

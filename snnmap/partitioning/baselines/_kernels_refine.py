@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from snnmap.partitioning.baselines._kernels_cells import (
-    find_cell,
     has_other_source,
     insert_node,
+    pins_in,
     remove_node,
 )
 from snnmap.partitioning.baselines._kernels_overlap import DROPPED, UNSEEN, pop, sift_up
@@ -73,7 +73,7 @@ def _touch(work, part, n_touched):
 def _walk_inbound(net, cells, work, node, home):
     """Note what parts have of the groups into `node`; (touched, weight needed, saved here)."""
     n_touched = 0
-    weight = saving = np.int64(0)
+    weight = saving = 0
     for j in range(net.in_offsets[node], net.in_offsets[node + 1]):
         g = net.in_groups[j]
         work.seen_groups[g] = node
@@ -100,13 +100,12 @@ def _walk_inbound(net, cells, work, node, home):
 @njit(cache=True, nogil=True)
 def _walk_outbound(net, cells, work, parts, node, home, n_touched):
     """The same for the h-edges that start at `node`; (touched, weight needed, saved here)."""
-    weight = saving = np.int64(0)
+    weight = saving = 0
     for j in range(net.out_offsets[node], net.out_offsets[node + 1]):
         e = net.out_hedges[j]
         g = net.hedge_groups[e]
         inside = work.seen_groups[g] == node  # then the group comes along as inbound
-        here = cells.pins[find_cell(cells, g, home)]
-        if here == inside and not has_other_source(net, e, node, parts, home):
+        if pins_in(cells, g, home) == inside and not has_other_source(net, e, node, parts, home):
             saving += net.hedge_weights[e]
         if not inside:
             weight += net.hedge_weights[e]
@@ -127,7 +126,7 @@ def _walk_outbound(net, cells, work, parts, node, home, n_touched):
                 continue
             n_touched = _touch(work, part, n_touched)
             work.present[part, 2] += net.hedge_axons[e]
-            if not inside and cells.pins[find_cell(cells, g, part)] == 0:
+            if not inside and pins_in(cells, g, part) == 0:
                 work.present[part, 0] += net.hedge_weights[e]
                 work.present[part, 3] += net.hedge_axons[e]
     return n_touched, weight, saving
@@ -144,7 +143,7 @@ def best_move(net, cells, work, parts, node):
     n_touched, weight, saving = _walk_inbound(net, cells, work, node, home)
     n_touched, more, more_saving = _walk_outbound(net, cells, work, parts, node, home, n_touched)
     base = saving + more_saving - weight - more
-    best, best_gain = -1, np.int64(0)
+    best, best_gain = np.int64(-1), np.int64(0)
     for i in range(n_touched):
         part = work.touched[i]
         present = work.present[part]
@@ -167,7 +166,7 @@ def best_move(net, cells, work, parts, node):
 @njit(cache=True, nogil=True)
 def sweep(net, cells, work, parts, order, start, stop):
     """Apply the best valid move of each node of order[start:stop] if it gains; total gain."""
-    total = np.int64(0)
+    total = 0
     for at in range(start, stop):
         node = order[at]
         gain, part = best_move(net, cells, work, parts, node)
@@ -179,24 +178,25 @@ def sweep(net, cells, work, parts, order, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def fm_pass(net, cells, work, parts, patience, largest_update):
+def fm_pass(net, cells, work, parts, patience, updates):
     """One pass of Fiduccia-Mattheyses: best move first, even losing ones, then back to the best.
 
     Every node moves at most once; the pass ends after `patience` moves without a new best. Gains in
-    the queue may be out of date: a popped node is rated anew and goes back if it got worse; those
-    that may have got better are rated anew after a move if they share a group of at most
-    `largest_update` destinations with the moved node. Returns the gain kept (>= 0).
+    the queue may be out of date: a popped node is rated anew and goes back if it got worse. Those
+    that may have got better share a group with the moved node of which now one destination is left
+    behind, or the moved one is the first in its new part; up to `updates` of them are rated anew,
+    which bounds the pass. Returns the gain kept (>= 0).
     """
     length = 0
-    for node in range(len(parts)):
-        gain, part = best_move(net, cells, work, parts, node)
-        work.place[node] = DROPPED
-        work.updated[node] = 0
+    for n in range(len(parts)):
+        gain, part = best_move(net, cells, work, parts, n)
+        work.place[n] = DROPPED
+        work.updated[n] = 0
         if part >= 0:
-            work.keys[node, 0] = -gain
-            sift_up(work.heap, work.place, work.keys, node, length)
+            work.keys[n, 0] = -gain
+            sift_up(work.heap, work.place, work.keys, n, length)
             length += 1
-    total = best = np.int64(0)
+    total = best = 0
     n_moves = n_best = 0
     while length > 0 and n_moves - n_best <= patience:
         node = np.int64(pop(work.heap, work.place, work.keys, length))
@@ -209,8 +209,9 @@ def fm_pass(net, cells, work, parts, patience, largest_update):
             sift_up(work.heap, work.place, work.keys, node, length)
             length += 1
             continue
+        home = np.int64(parts[node])
         work.log[n_moves, 0] = node
-        work.log[n_moves, 1] = parts[node]
+        work.log[n_moves, 1] = home
         n_moves += 1
         remove_node(net, cells, parts, node)
         insert_node(net, cells, parts, node, part)
@@ -220,20 +221,23 @@ def fm_pass(net, cells, work, parts, patience, largest_update):
         for j in range(net.in_offsets[node], net.in_offsets[node + 1]):
             g = net.in_groups[j]
             first, last = net.group_offsets[g], net.group_offsets[g + 1]
-            if last - first > largest_update:
+            if pins_in(cells, g, home) != 1 and pins_in(cells, g, part) != 1:
+                continue
+            if last - first > updates:
                 continue
             for i in range(first, last):
                 other = np.int64(net.destinations[i])
                 if work.place[other] < 0 or work.updated[other] == n_moves:
                     continue
                 work.updated[other] = n_moves
-                gain, part = best_move(net, cells, work, parts, other)
-                if part >= 0 and -gain < work.keys[other, 0]:
-                    work.keys[other, 0] = -gain
+                updates -= 1
+                other_gain, other_part = best_move(net, cells, work, parts, other)
+                if other_part >= 0 and -other_gain < work.keys[other, 0]:
+                    work.keys[other, 0] = -other_gain
                     sift_up(work.heap, work.place, work.keys, other, work.place[other])
     while n_moves > n_best:
         n_moves -= 1
-        node, part = np.int64(work.log[n_moves, 0]), np.int64(work.log[n_moves, 1])
-        remove_node(net, cells, parts, node)
-        insert_node(net, cells, parts, node, part)
+        mover, home = np.int64(work.log[n_moves, 0]), np.int64(work.log[n_moves, 1])
+        remove_node(net, cells, parts, mover)
+        insert_node(net, cells, parts, mover, home)
     return best

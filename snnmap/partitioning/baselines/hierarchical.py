@@ -35,7 +35,7 @@ _MAX_SWEEPS = 8
 _MAX_PASSES = 3
 _LEAST_SHARE = 0.05  # of the best sweep's gain, below which another one does not pay
 _PATIENCE = 200  # losing moves in a row before an FM pass gives up
-_LARGEST_UPDATE = 64  # destinations of a group whose nodes an FM move rates anew
+_UPDATES = 1  # nodes that an FM pass rates anew after its moves, per node of the level
 
 
 @dataclass
@@ -174,7 +174,9 @@ def _refine(net: Network, parts: Array, rng: np.random.Generator, progress: Prog
         if gain <= _LEAST_SHARE * most:
             break
     for _ in range(_MAX_PASSES):
-        if progress.expired() or not fm_pass(net, cells, work, parts, _PATIENCE, _LARGEST_UPDATE):
+        if progress.expired() or not fm_pass(
+            net, cells, work, parts, _PATIENCE, _UPDATES * n_nodes
+        ):
             break
     _, closed_up = np.unique(parts, return_inverse=True)
     return closed_up.astype(np.int32)
