@@ -39,8 +39,11 @@ def random_level(
     """A level with nets of very different sizes, empty and equal nets, and nodes that are both
     pin and source; a share `repeats` of the nets copies the pins of another.
     """
-    sizes = np.minimum(rng.geometric(1 / (mean_pins + 1), n_nets) - 1, n_nodes)
-    rows = [np.sort(rng.choice(n_nodes, int(s), replace=False)) for s in sizes]
+    sizes = rng.geometric(1 / (mean_pins + 1), n_nets) - 1
+    nets = np.repeat(np.arange(n_nets), sizes)
+    keys = np.unique(nets * n_nodes + rng.integers(0, n_nodes, len(nets)))
+    rows = np.split(keys % n_nodes, np.searchsorted(keys, np.arange(1, n_nets) * n_nodes))
+    rows = rows[:n_nets]
     for g in np.flatnonzero(rng.random(n_nets) < repeats):
         rows[g] = rows[int(rng.integers(n_nets))]
     sources = [

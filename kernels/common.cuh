@@ -1,0 +1,203 @@
+// What all kernels share: integer types, hashes, rows, groups of threads and small hash tables.
+//
+// Every result is an integer that does not depend on the order in which threads run: sums are
+// two's complement (atomicAdd on 64-bit words), maxima have total orders, and where a thread takes
+// the next free place of a list or of a hash table, nobody looks at the order of the places.
+// Indices into pins are 64-bit throughout.
+#ifndef SNNMAP_COMMON_CUH
+#define SNNMAP_COMMON_CUH
+
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+#ifndef N_ADDITIVE  // columns of `resources`
+#define N_ADDITIVE 1
+#endif
+#ifndef N_DISTINCT  // columns of `counts`
+#define N_DISTINCT 1
+#endif
+#define N_LOADS (N_ADDITIVE + N_DISTINCT)
+
+#ifndef DYNAMIC_SHARED
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#endif
+
+const u32 ALL_LANES = 0xFFFFFFFFu;
+const i32 EMPTY = -1;  // a free slot of a hash table
+
+// ------------------------------------------------------------------------------------ hashes
+
+// SplitMix64 finaliser, as `mix64` of snnmap/_rows.py.
+__device__ __forceinline__ u64 mix64(u64 x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+// Tie breaker, as `scramble` of _kernels_search.py.
+__device__ __forceinline__ u64 scramble(u64 x, u64 seed) {
+    return mix64(x * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull);
+}
+
+// ------------------------------------------------------------------------------------ numbers
+
+__device__ __forceinline__ void add64(i64* target, i64 value) {
+    atomicAdd(reinterpret_cast<u64*>(target), static_cast<u64>(value));
+}
+
+// Division that rounds down, as Python's, for b > 0.
+__device__ __forceinline__ i64 floor_div(i64 a, i64 b) {
+    const i64 q = a / b;
+    return q - ((a % b) < 0 ? 1 : 0);
+}
+
+__device__ __forceinline__ i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
+__device__ __forceinline__ i64 larger(i64 a, i64 b) { return a > b ? a : b; }
+
+// ------------------------------------------------------------------------------------ rows
+
+// The row that holds item `place` of a list of rows: offsets[row] <= place < offsets[row + 1].
+__device__ __forceinline__ i64 row_of(const i64* offsets, i64 n_rows, i64 place) {
+    i64 low = 0, high = n_rows;
+    while (high - low > 1) {
+        const i64 middle = (low + high) >> 1;
+        if (offsets[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// First place in the ascending items[first : last] that is not below `item`.
+__device__ __forceinline__ i64 lower_bound(const i32* items, i64 first, i64 last, i32 item) {
+    while (first < last) {
+        const i64 middle = (first + last) >> 1;
+        if (items[middle] < item)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+// ------------------------------------------------------------------------------------ groups
+
+// A group works on one row: a warp (BLOCK = false) or a whole block of full warps (BLOCK = true).
+template <bool BLOCK>
+struct Group {
+    static __device__ __forceinline__ i32 rank() { return BLOCK ? threadIdx.x : threadIdx.x & 31; }
+    static __device__ __forceinline__ i32 size() { return BLOCK ? blockDim.x : 32; }
+    static __device__ __forceinline__ i64 index() {
+        return BLOCK ? blockIdx.x : (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
+    }
+    static __device__ __forceinline__ i64 number() {
+        return BLOCK ? gridDim.x : (static_cast<i64>(gridDim.x) * blockDim.x) >> 5;
+    }
+    static __device__ __forceinline__ void sync() {
+        if (BLOCK)
+            __syncthreads();
+        else
+            __syncwarp();
+    }
+};
+
+__device__ __forceinline__ i64 sum_warp(i64 value) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+// Sum over the group, known to all its threads afterwards.
+template <bool BLOCK>
+__device__ __forceinline__ i64 sum_group(i64 value) {
+    value = sum_warp(value);
+    if (!BLOCK) return value;
+    __shared__ i64 sums[32];
+    if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = value;
+    __syncthreads();
+    value = 0;
+    for (u32 warp = 0; warp < blockDim.x >> 5; ++warp) value += sums[warp];
+    __syncthreads();
+    return value;
+}
+
+// A candidate of a total order: larger value, then larger tie, then smaller id.
+struct Best {
+    i64 value;
+    u64 tie;
+    i32 id;
+    u32 slot;
+
+    __device__ __forceinline__ bool below(const Best& other) const {
+        if (value != other.value) return value < other.value;
+        if (tie != other.tie) return tie < other.tie;
+        return static_cast<u32>(id) > static_cast<u32>(other.id);  // no candidate (-1) comes last
+    }
+};
+
+// The best candidate of the group, known to all its threads afterwards.
+template <bool BLOCK>
+__device__ __forceinline__ Best best_of_group(Best best) {
+    for (int step = 16; step > 0; step >>= 1) {
+        Best other;
+        other.value = __shfl_xor_sync(ALL_LANES, best.value, step);
+        other.tie = __shfl_xor_sync(ALL_LANES, best.tie, step);
+        other.id = __shfl_xor_sync(ALL_LANES, best.id, step);
+        other.slot = __shfl_xor_sync(ALL_LANES, best.slot, step);
+        if (best.below(other)) best = other;
+    }
+    if (!BLOCK) return best;
+    __shared__ Best bests[32];
+    if ((threadIdx.x & 31) == 0) bests[threadIdx.x >> 5] = best;
+    __syncthreads();
+    for (u32 warp = 0; warp < blockDim.x >> 5; ++warp)
+        if (best.below(bests[warp])) best = bests[warp];
+    __syncthreads();
+    return best;
+}
+
+// ------------------------------------------------------------------------------------ hash tables
+
+// Slot of `key` >= 0 in a table of mask + 1 slots (a power of two) by linear probing from `hash`.
+// The table is never full. `fresh` tells whether this call claimed the slot.
+__device__ __forceinline__ u32 claim(i32* keys, u32 mask, u32 hash, i32 key, bool& fresh) {
+    u32 slot = hash & mask;
+    fresh = false;
+    while (true) {
+        i32 found = *const_cast<volatile i32*>(keys + slot);
+        if (found == EMPTY) {
+            found = atomicCAS(keys + slot, EMPTY, key);
+            fresh = found == EMPTY;
+            if (fresh) return slot;
+        }
+        if (found == key) return slot;
+        slot = (slot + 1) & mask;
+    }
+}
+
+__device__ __forceinline__ u32 claim(i32* keys, u32 mask, u32 hash, i32 key) {
+    bool fresh;
+    return claim(keys, mask, hash, key, fresh);
+}
+
+// Slot of a key that is in the table.
+__device__ __forceinline__ u32 slot_of(const i32* keys, u32 mask, u32 hash, i32 key) {
+    u32 slot = hash & mask;
+    while (keys[slot] != key) slot = (slot + 1) & mask;
+    return slot;
+}
+
+// Parts hash to themselves: no two collide once there are as many slots as parts.
+__device__ __forceinline__ u32 hash_part(i32 part) { return static_cast<u32>(part); }
+
+// Node ids of layers come in regular strides, so they are mixed.
+__device__ __forceinline__ u32 hash_node(i32 node) {
+    u32 x = static_cast<u32>(node) * 0x9E3779B1u;
+    x ^= x >> 15;
+    x *= 0x85EBCA77u;
+    return x ^ (x >> 13);
+}
+
+#endif

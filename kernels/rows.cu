@@ -1,0 +1,127 @@
+// Passes over rows of ids in CSR form, and lists of rows by the size of the table they need.
+#include "common.cuh"
+
+const int CHUNK = 16;  // consecutive items of a thread, so that long and short rows cost the same
+
+// out[i] = mix64(values[i]).
+// Parallel over values; one read and one write each. Pure map.
+extern "C" __global__ void mix_values(const u64* values, u64* out, i64 n) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = mix64(values[i]);
+}
+
+// target[index[i], :] += values[i, :].
+// Parallel over the n x width values; reads index and values once, adds into target by atomics.
+// Deterministic: wrapping integer sums.
+extern "C" __global__ void scatter_add(i64* target, const i64* index, const i64* values, i64 n, i64 width) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= n * width) return;
+    const i64 row = i / width;
+    add64(target + index[row] * width + (i - row * width), values[i]);
+}
+
+// The same with 32-bit indices.
+extern "C" __global__ void scatter_add32(i64* target, const i32* index, const i64* values, i64 n, i64 width) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= n * width) return;
+    const i64 row = i / width;
+    add64(target + index[row] * width + (i - row * width), values[i]);
+}
+
+// sums[row * sum_stride] += sum over the row's items of values[item * value_stride].
+// Parallel over chunks of items, whatever row they belong to; reads items once (a warp 2 kB at a
+// time), gathers values, one atomic for each row and chunk. Deterministic: wrapping integer sums.
+extern "C" __global__ void sum_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
+                                    const i64* values, i64 value_stride, i64* sums, i64 sum_stride) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 row = row_of(offsets, n_rows, j);
+    while (j < stop) {
+        const i64 end = smaller(offsets[row + 1], stop);
+        u64 total = 0;
+        const bool some = j < end;
+        for (; j < end; ++j) total += static_cast<u64>(values[items[j] * value_stride]);
+        if (some) add64(sums + row * sum_stride, static_cast<i64>(total));
+        ++row;
+    }
+}
+
+// keys[j] = major << 32 | minor: the row of item j and the item; `majors` renames rows, `map` items
+// (null: as they are), `swap` exchanges the two.
+// Parallel over chunks of items; reads items, gathers map, writes 8 bytes an item. Pure map.
+extern "C" __global__ void pack_keys(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
+                                     const i32* map, const i32* majors, i64 swap, i64* keys) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 row = row_of(offsets, n_rows, j);
+    for (; j < stop; ++j) {
+        while (j >= offsets[row + 1]) ++row;
+        const i64 major = majors ? majors[row] : row;
+        const i64 minor = map ? map[items[j]] : items[j];
+        keys[j] = swap ? minor << 32 | major : major << 32 | minor;
+    }
+}
+
+// differing += rows that are not the same, item by item, as the row that represents them.
+// Parallel over rows, one warp each; reads both rows (that of the representative from cache).
+// Deterministic: a count.
+extern "C" __global__ void count_different(const i64* offsets, const i32* items, i64 n_rows,
+                                           const i64* representatives, u64* differing) {
+    const i32 lane = Group<false>::rank();
+    for (i64 row = Group<false>::index(); row < n_rows; row += Group<false>::number()) {
+        const i64 other = representatives[row];
+        if (other == row) continue;
+        const i64 first = offsets[row], other_first = offsets[other];
+        const i64 size = offsets[row + 1] - first;
+        bool same = size == offsets[other + 1] - other_first;
+        if (same)
+            for (i64 i = lane; i < size; i += 32) same &= items[first + i] == items[other_first + i];
+        if (sum_warp(same ? 0 : 1) > 0 && lane == 0) atomicAdd(differing, 1ull);
+    }
+}
+
+// out[out_offsets[i] : out_offsets[i + 1]] = row rows[i].
+// Parallel over chunks of the output; reads and writes each item once. Pure map.
+extern "C" __global__ void take_rows(const i64* offsets, const i32* items, const i64* rows,
+                                     const i64* out_offsets, i64 n_rows, i64 n_items, i32* out) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 i = row_of(out_offsets, n_rows, j);
+    for (; j < stop; ++j) {
+        while (j >= out_offsets[i + 1]) ++i;
+        out[j] = items[offsets[rows[i]] + (j - out_offsets[i])];
+    }
+}
+
+// Lists rows by the hash table that each needs, for kernels that give a row a warp, a block with
+// shared memory, or a block with global memory. A row with `visits` insertions gets slots =
+// min(smallest power of two >= 2 * visits, most), at least 32; a warp if they are at most
+// warp_slots and the visits few. counters = lengths of the three lists, then the most slots of a
+// row in the third; rows with negative visits are in none. Rows of list k start at lists[k * n].
+// Parallel over rows; one ballot and one atomic a warp and list. The order of a list varies, its
+// set does not; rows are independent of each other.
+extern "C" __global__ void list_rows(const i64* visits, i64 n, i64 most, i64 warp_slots, i64 warp_visits,
+                                     i64 block_slots, i32* slots, i32* lists, u64* counters) {
+    const i64 row = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const i32 lane = threadIdx.x & 31;
+    i32 kind = -1;
+    i64 wanted = 32;
+    if (row < n && visits[row] >= 0) {
+        while (wanted < 2 * visits[row] && wanted < most) wanted *= 2;
+        slots[row] = static_cast<i32>(wanted);
+        kind = wanted <= warp_slots && visits[row] <= warp_visits ? 0 : wanted <= block_slots ? 1 : 2;
+        if (kind == 2) atomicMax(counters + 3, static_cast<u64>(wanted));
+    }
+    for (i32 k = 0; k < 3; ++k) {
+        const u32 same = __ballot_sync(ALL_LANES, kind == k);
+        if (same == 0) continue;
+        const i32 leader = __ffs(same) - 1;
+        u64 start = 0;
+        if (lane == leader) start = atomicAdd(counters + k, static_cast<u64>(__popc(same)));
+        start = __shfl_sync(ALL_LANES, start, leader);
+        if (kind == k) lists[k * n + start + __popc(same & ((1u << lane) - 1))] = static_cast<i32>(row);
+    }
+}
