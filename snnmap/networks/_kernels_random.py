@@ -54,7 +54,7 @@ def draw_counts(seed, low, table, counts, start, stop):
 
 @njit(cache=True, nogil=True)
 def sample_rows(seed, n, skip_self, offsets, targets, start, stop):
-    """Fill each row with distinct ids of 0..n-1, ascending, every subset equally likely.
+    """Fill each row with distinct ids of 0..n-1, in any order, every subset equally likely.
 
     A row of k ids keeps the first k distinct draws; of more than half it draws those to leave out.
     With `skip_self`, `n` counts the ids other than the row's own, which is left out.
@@ -80,18 +80,16 @@ def sample_rows(seed, n, skip_self, offsets, targets, start, stop):
                     targets[place] = t
                     place += 1
                 taken[t] = 0
-        else:  # few of many: sort and redraw what was drawn twice
+        else:  # few of many
             found = 0
             while found < k:
-                for i in range(first + found, first + k):
-                    state, t = below(state, n)
-                    targets[i] = t
-                targets[first : first + k].sort()
-                found = 1
-                for i in range(first + 1, first + k):
-                    if targets[i] != targets[first + found - 1]:
-                        targets[first + found] = targets[i]
-                        found += 1
+                state, t = below(state, n)
+                if not taken[t]:
+                    taken[t] = 1
+                    targets[first + found] = t
+                    found += 1
+            for i in range(first, first + k):
+                taken[targets[i]] = 0
         if skip_self:
             for i in range(first, first + k):
                 targets[i] += targets[i] >= row
@@ -107,7 +105,7 @@ def link_near(
     The target points lie sorted into grid[0] x grid[1] cells; nothing beyond 4 sigma is linked.
     Candidates are drawn with probability `peak` (by the geometric distance to the next one) and
     kept with the rest of the probability. Counting (fill false: counts[row] is set) and filling
-    (targets at offsets[row], ascending) replay the same draws.
+    (targets at offsets[row], in any order) replay the same draws.
     """
     reach = 4.0 * sigma
     scale = -0.5 / (sigma * sigma)
@@ -139,7 +137,5 @@ def link_near(
                 state, jump = uniform(state)
                 i += 1 + np.int64(math.log(jump) * stretch)
             ahead = i - end
-        if fill:
-            targets[first : first + found].sort()
-        else:
+        if not fill:
             counts[row] = found

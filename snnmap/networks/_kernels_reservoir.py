@@ -68,21 +68,48 @@ def rank_by_distance(ids, squares, n, r2, heads, ranked_ids, ranked_squares):
 
 
 @njit(cache=True, nogil=True)
+def select(values, n, k):
+    """The k-th smallest (from 0) of values[:n], which is reordered (Hoare's quickselect)."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@njit(cache=True, nogil=True)
 def choose_targets(
     cells, grid, points, names, xyz, direction, first_node, near, radius, sigma, reach, gumbel,
-    n_local, far_offsets, far, out, counts, start, stop,
+    n_local, far_offsets, far, offsets, out, counts, start, stop,
 ):  # fmt: skip
-    """Write the targets of nodes first_node + start .. first_node + stop - 1, ascending.
+    """Write the targets of nodes first_node + row, start <= row < stop, at offsets[row] of out.
 
     The `near` nearest points (itself included) get the key -d^2 / (2 sigma^2) + Gumbel noise; those
     on the wrong side or beyond `reach` drop out; the n_local largest keys win (Gumbel top-k is
-    sampling without replacement). The far targets join them, duplicates and itself leave.
+    sampling without replacement). The far targets join them, itself excepted; they may be among
+    them twice. counts[row] = how many.
     """
     room = 4 * near + 64
     ids, squares = np.empty(room, np.int32), np.empty(room, np.float64)
     ranked, distances = np.empty(room, np.int32), np.empty(room, np.float64)
     heads = np.empty(room + 2, np.int64)
     keys, candidates = np.empty(near, np.float64), np.empty(near, np.int32)
+    spares = np.empty(near, np.float64)
     for row in range(start, stop):
         node = first_node + row
         x, y, z = xyz[node, 0], xyz[node, 1], xyz[node, 2]
@@ -111,7 +138,8 @@ def choose_targets(
             n += 1
         k = min(n, n_local[row])
         if 0 < k < n:
-            bar = np.partition(keys[:n], n - k)[n - k]
+            spares[:n] = keys[:n]
+            bar = select(spares, n, n - k)
             kept = 0
             for i in range(n):  # ties at the bar go to the nearest
                 if keys[i] > bar:
@@ -123,16 +151,11 @@ def choose_targets(
                     spare -= keys[i] == bar
                     candidates[kept] = candidates[i]
                     kept += 1
-        line = out[row]
-        line[:k] = candidates[:k]
-        total = k
+        first = offsets[row]
+        for i in range(k):
+            out[first + i] = candidates[i]
         for i in range(far_offsets[row], far_offsets[row + 1]):
-            line[total] = far[i]
-            total += 1
-        line[:total].sort()
-        kept = 0
-        for i in range(total):
-            if line[i] != node and (kept == 0 or line[i] != line[kept - 1]):
-                line[kept] = line[i]
-                kept += 1
-        counts[row] = kept
+            if far[i] != node:
+                out[first + k] = far[i]
+                k += 1
+        counts[row] = k

@@ -117,7 +117,7 @@ def distance_links(
     pins = np.empty(int(offsets[-1]), np.int32)
     args = (not allow_self, True, offsets, counts, pins)
     for_chunks(_kernels_random.link_near, n, *where, *args, grain=64)
-    return _unshared(offsets, pins, n_targets)
+    return _unshared(*_csr.sort_unique(offsets, pins), n_targets)
 
 
 def binomial_counts(n_rows: int, n: int, probability: float, seed: int) -> Array:
@@ -154,7 +154,7 @@ def _sample(counts: Array, n_ids: int, seed: int, allow_self: bool) -> tuple[Arr
         _kernels_random.sample_rows, len(counts), stream_of(seed), pool, not allow_self, offsets,
         pins, offsets=offsets,
     )  # fmt: skip
-    return offsets, pins
+    return _csr.sort_unique(offsets, pins)
 
 
 def _unshared(offsets: Array, pins: Array, n_targets: int) -> Relation:

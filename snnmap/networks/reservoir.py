@@ -97,14 +97,16 @@ class Reservoir:
                     pending = ahead.submit(draw, start + BLOCK)
                 ids = slice(start, min(n, start + BLOCK))
                 size = ids.stop - start
-                out = np.empty((size, max(1, int(totals[ids].max()))), np.int32)
-                counts = np.empty(size, np.int64)
+                offsets, counts = _csr.offsets_of(totals[ids]), np.empty(size, np.int64)
+                out = np.empty(int(offsets[-1]), np.int32)
                 for_chunks(
                     _kernels_reservoir.choose_targets, size, cells, grid, points, names, xyz,
                     direction, start, near, radius, self.sigma, REACH, gumbel,
-                    (totals - n_far)[ids], _csr.offsets_of(n_far[ids]), far, out, counts, grain=64,
+                    (totals - n_far)[ids], _csr.offsets_of(n_far[ids]), far, offsets, out, counts,
+                    grain=64,
                 )  # fmt: skip
-                yield counts, out[np.arange(out.shape[1]) < counts[:, None]]
+                offsets, out = _csr.sort_unique(*_csr.compact(offsets, out, counts))
+                yield np.diff(offsets), out
                 progress.advance(size)
         progress.finish()
 
