@@ -79,4 +79,4 @@ def load_network(name_or_path: str | Path, progress: Progress = SILENT) -> Hyper
         return read_model(path).build(progress)
     from snnmap.readers import read_network
 
-    return read_network(path)
+    return read_network(path, progress=progress)
