@@ -36,6 +36,18 @@ class Spikes:
     duration_ps: int
     n_steps: int
 
+    def first(self, n_steps: int) -> Spikes:
+        """The spikes of the first `n_steps` time steps.
+
+        Raises:
+            ConfigError: there are not so many.
+        """
+        if not 1 <= n_steps <= self.n_steps:
+            raise ConfigError(f"timesteps is {n_steps}; the spikes cover 1 to {self.n_steps}")
+        duration = self.duration_ps // self.n_steps * n_steps
+        end = int(np.searchsorted(self.times_ps, duration))
+        return Spikes(self.times_ps[:end], self.streams[:end], duration, n_steps)
+
 
 def poisson_spikes(
     part_graph: Hypergraph,
