@@ -37,7 +37,12 @@ class InputError(SnnmapError):
         self.place = place
         self.problem = problem
         where = f"{path}: {place}" if place else f"{path}"
-        super().__init__(f"{where}: {problem}")
+        super().__init__(_one_line(f"{where}: {problem}"))
+
+
+def _one_line(text: str) -> str:
+    """The text on one printable line: names from a damaged file may hold anything."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class NetworkError(SnnmapError):

@@ -49,7 +49,7 @@ class Fields:
 
     def error(self, problem: str, name: str = "") -> InputError:
         """An error at this place (or at one of its fields) to raise."""
-        return InputError(self.path, _one_line(problem), place=_one_line(self._at(name)) or None)
+        return InputError(self.path, problem, place=self._at(name) or None)
 
     def names(self) -> list[str]:
         """Names of all fields, in the file's order."""
@@ -243,7 +243,7 @@ def open_hdf5(path: Path, what: str) -> Iterator[Fields]:
             problem = "not an HDF5 file"
         elif "truncated" in problem:
             problem = "the file is truncated: it is shorter than its header says"
-        raise InputError(path, f"{_one_line(problem)}; expected {what}") from None
+        raise InputError(path, f"{problem}; expected {what}") from None
     try:
         yield Fields(path, file)
     finally:
@@ -259,11 +259,6 @@ def looks_like(path: Path, head: bytes, *needed: str) -> bool:
             return any(name in file for name in needed)
     except _H5PY_ERRORS:
         return False
-
-
-def _one_line(text: str) -> str:
-    """Names from a file may hold anything; messages are one printable line."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _is_text(dtype: Any) -> bool:

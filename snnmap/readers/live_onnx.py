@@ -20,7 +20,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 from snnmap.readers._layer_graph import LayerGraph
 from snnmap.readers._live import At, Linked, moved, require
-from snnmap.readers._steps import Dense, Shape, Step, check_shape, times
+from snnmap.readers._steps import Dense, Shape, Step, check_links, check_shape, times
 from snnmap.readers._windows import Convolution, Pooling
 
 __all__ = ["ACTIVATIONS", "from_onnx"]
@@ -198,6 +198,10 @@ class _Reader:
         known = [v for v in given if isinstance(v, _Value)]
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in node.attribute}
         kind = node.op_type
+        for value in known:
+            check_links(prod(value.shape))
+        if kind == "ConstantOfShape" and not known:
+            check_links(prod(int(n) for n in self._constant(given[0], "its shape").ravel()))
         outputs = [name for name in node.output if name]
         if kind in ("Shape", "Size") and known:
             whole = np.array(known[0].shape, np.int64)
