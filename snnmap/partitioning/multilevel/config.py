@@ -69,15 +69,15 @@ class SearchConfig:
 
     population: int = 8
     batch: int = 8
-    generations: int = 16
-    shrink: float = 0.5
-    growth: float = 4.0
+    generations: int = 10
+    shrink: float = 0.6
+    growth: float = 3.0
     passes: int = 1
     patience: int = 100
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (1.0, 4.0, 16.0, 4096.0)
     spare_parts: int = 1
-    fill: tuple[float, float] = (0.85, 1.0)
+    fill: tuple[float, float] = (0.9, 1.0)
     overload_price: float = 4096.0
 
 

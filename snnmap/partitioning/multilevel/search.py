@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from snnmap.parallel import map_tasks
 from snnmap.partitioning.multilevel import _kernels_contract as kc
@@ -150,21 +151,32 @@ class Search:
         n_parts = len(levels[-1][0][12])
         parts = np.arange(n_parts, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
-            parts = self.join(levels[-1][0], parts, self.max_parts)
+            parts = self.join(levels[-1][0], self.max_parts)
             n_parts = self.max_parts
         return self.judge(self.uncoarsen(levels, parts, n_parts, seed))
 
-    def join(self, flat: Flat, parts: Array, n_parts: int) -> Array:
-        """Merge the smallest parts into others, least overload first, until n_parts are left."""
-        parts = parts.copy()
-        sizes = np.bincount(parts, weights=flat[12][:, 0]).astype(np.int64)
-        alive = list(range(len(sizes)))
-        while len(alive) > n_parts:
-            alive.sort(key=lambda p: (int(sizes[p]), p))
-            small, other = alive[0], alive[1]
-            parts[parts == small] = other
-            sizes[other] += sizes[small]
-            alive.pop(0)
+    def join(self, flat: Flat, n_parts: int) -> Array:
+        """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
+
+        Neighbours are preferred that it fits with, then by shared weight for each unit of size.
+        """
+        parts = np.arange(len(flat[12]), dtype=np.int32)
+        _, (pins, _, _, loads) = self.state(flat, parts, len(parts))
+        touching = sparse.csr_array(pins > 0).astype(np.int64)
+        shared = (touching.T @ sparse.diags_array(flat[10], dtype=np.int64) @ touching).toarray()
+        sizes = loads[:, 0].copy()
+        alive = np.ones(len(parts), bool)
+        while alive.sum() > n_parts:
+            gone = int(np.where(alive, sizes, sizes.max() + 1).argmin())
+            alive[gone] = False
+            over = np.maximum(sizes + sizes[gone] - self.limits[0], 0)
+            closeness = shared[gone] / np.maximum(sizes, 1)
+            hosts = np.flatnonzero(alive)
+            host = int(hosts[np.lexsort((-closeness[hosts], over[hosts]))[0]])
+            parts[parts == gone] = host
+            sizes[host] += sizes[gone]
+            shared[host] += shared[gone]
+            shared[:, host] += shared[:, gone]
         return np.unique(parts, return_inverse=True)[1].astype(np.int32)
 
     def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
