@@ -174,7 +174,7 @@ def _congestion(window: Window, pairs: _Pairs) -> Array:
 def _locality(part_graph: Hypergraph, cores: Array) -> tuple[float, float]:
     """Cores on the convex hull of an axon's pins: mean over axons, mean weighted by rate."""
     g = part_graph
-    if not g.n_hedges:
+    if not (g.n_hedges and g.n_nodes):
         return 0.0, 0.0
     x = cores[:, 0] - cores[:, 0].min()
     counts = np.empty(g.n_hedges, np.int64)
