@@ -49,7 +49,7 @@ class Metric:
     @classmethod
     def of(cls, profile: HardwareProfile) -> Metric:
         """The metric of a profile."""
-        return cls(profile, *_integer_costs(profile.costs))
+        return cls(profile, *_integer_costs(profile.costs, several_chips=profile.n_chips > 1))
 
     @property
     def cost_hop(self) -> float:
@@ -181,7 +181,7 @@ def hex_legs(steps: Array) -> tuple[Array, Array]:
     return first, steps - first
 
 
-def _integer_costs(costs: Costs) -> tuple[int, int, int]:
+def _integer_costs(costs: Costs, *, several_chips: bool) -> tuple[int, int, int]:
     terms = []
     for route, hop_x, hop_y, chip in (
         (
@@ -203,7 +203,7 @@ def _integer_costs(costs: Costs) -> tuple[int, int, int]:
         mean = (x + y) / 2
         if mean > 0:
             far = UNKNOWN_CHIP_HOP if chip is None else ((route or 0.0) + chip) / mean
-            terms.append((x / mean, y / mean, far))
+            terms.append((x / mean, y / mean, far if several_chips else x / mean))
     if not terms:
         return 1, 1, UNKNOWN_CHIP_HOP
     average = np.mean(terms, axis=0)

@@ -35,12 +35,14 @@ def test_hops_follow_the_route(profile: HardwareProfile, data: st.DataObject) ->
 def test_equal_hops_cost_one() -> None:
     metric = Metric.of(mesh(costs=Costs()))
     assert (metric.cost_x, metric.cost_y, metric.cost_chip) == (1, 1, UNKNOWN_CHIP_HOP)
-    metric = Metric.of(mesh(costs=Costs(hop_energy_x_pj=0.1, hop_energy_y_pj=0.1)))
+    metric = Metric.of(mesh(costs=Costs(hop_energy_x_pj=0.1, hop_energy_y_pj=0.1), chips=(2, 1)))
+    assert (metric.cost_x, metric.cost_y, metric.cost_chip) == (1, 1, UNKNOWN_CHIP_HOP)
+    metric = Metric.of(mesh())  # there is no link to another chip whose cost could matter
     assert (metric.cost_x, metric.cost_y) == (1, 1)
 
 
 def test_costs_keep_their_ratio() -> None:
-    metric = Metric.of(mesh(costs=SKEWED))
+    metric = Metric.of(mesh(costs=SKEWED, chips=(2, 2)))
     x = (4 / 4.5 + 6 / 7.25) / 2
     y = (5 / 4.5 + 8.5 / 7.25) / 2
     chip = (21 / 4.5 + 52 / 7.25) / 2
