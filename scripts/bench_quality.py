@@ -6,9 +6,9 @@
 
 FOLDER holds the .snn files named in benchmarks/peer_figures.toml, which also says their limits. A
 run is kept in benchmarks/quality_ALGORITHM.json (with `-PRESET`, unless default), one entry for
-each network and seed; new runs replace those of the same network and seed. Seconds are those of this
-machine, warm: compiled code and file cached. `read` is the file to the hypergraph, `partition` the
-call. Every partition is judged by snnmap.partitioning.verify.
+each network and seed; new runs replace those of the same network and seed. Seconds are those of
+this machine, warm: compiled code and file cached. `read` is the file to the hypergraph, `partition`
+the call. Every partition is judged by snnmap.partitioning.verify.
 """
 
 from __future__ import annotations
@@ -107,13 +107,21 @@ def record(path: Path, algorithm: str, preset: str, entry: dict[str, Any]) -> No
 
 
 def row(name: str, entry: dict[str, Any], known: dict[str, Any]) -> str:
-    best = known["best"]
-    return (
-        f"| {name} | {entry['network']} | {entry['seed']} "
-        f"| {entry['parts']} | {known['peer']['parts']} | {entry['connectivity']:.1f} | {entry['peer_ratio']:.3f} | {best['parts']} "
-        f"| {entry['best_ratio']:.3f} | {entry['seconds']['partition']:.2f} "
-        f"| {known['peer']['core_ms'] / 1000:.2f} |"
+    peer, best = known["peer"], known["best"]
+    cells = (
+        name,
+        entry["network"],
+        entry["seed"],
+        entry["parts"],
+        peer["parts"],
+        f"{entry['connectivity']:.1f}",
+        f"{entry['peer_ratio']:.3f}",
+        best["parts"],
+        f"{entry['best_ratio']:.3f}",
+        f"{entry['seconds']['partition']:.2f}",
+        f"{peer['core_ms'] / 1000:.2f}",
     )
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 HEAD = (
