@@ -2,6 +2,8 @@
 // snnmap/partitioning/multilevel/_kernels_coarsen.py; both give the same integers.
 #include "common.cuh"
 
+const int MAX_THREADS = 256;  // of a block of rate_clusters
+
 // The nets that a rating looks at: those whose hash is at most `bar`, the same for all nodes.
 __device__ __forceinline__ u64 bar_of(i64 n_nets, i64 max_nets) {
     const u64 all = 0xFFFFFFFFFFFFFFFFull;
@@ -69,48 +71,66 @@ struct Ratings {
 
 // targets[v] = cluster that v shares most with, scores[v] = how much, for the nodes of a list:
 // the sum over the nets looked at of (weight << 6) / pins + 1 for every pin or source looked at.
-// Parallel over nodes (a group each), their nets (a warp each) and the pins; gathers leaders
-// (cached), 12 bytes a slot of shared memory (or scratch). Deterministic: integer sums, and a
-// maximum by (score, hash, cluster).
+// Parallel over nodes (a group each); first its threads pick the nets to look at, one net a thread,
+// then each picked net is a warp's, one pin a lane. Gathers leaders (cached), 12 bytes a slot of
+// shared memory (or scratch). Deterministic: integer sums, and a maximum by (score, hash, cluster).
 template <bool BLOCK>
 __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, const i32* list, i64 n,
                                           unsigned char* memory, i64 capacity) {
-    i64* gathered = reinterpret_cast<i64*>(memory);
-    i32* keys = reinterpret_cast<i32*>(gathered + capacity);
+    const Sums gathered(memory, capacity);
+    i32* keys = reinterpret_cast<i32*>(memory) + 2 * capacity;
+    __shared__ i32 picked_nets[MAX_THREADS];
+    __shared__ i64 picked_scores[MAX_THREADS];
+    __shared__ i32 picked_number[32];
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
     const i32 warp = rank >> 5, warps = size >> 5, lane = rank & 31;
+    i32* picked = picked_nets + (threadIdx.x - rank);
+    i64* scores = picked_scores + (threadIdx.x - rank);
+    i32* n_picked = picked_number + ((threadIdx.x - rank) >> 5);
     for (i64 i = Group<BLOCK>::index(); i < n; i += Group<BLOCK>::number()) {
         const i32 v = list[i];
         const u32 mask = slots[v] - 1;
         for (u32 s = rank; s <= mask; s += size) {
             keys[s] = EMPTY;
-            gathered[s] = 0;
+            gathered.clear(s);
         }
-        Group<BLOCK>::sync();
         for (i32 side = 0; side < 2; ++side) {
             const i64* offsets = side == 0 ? in.node_offsets : in.out_offsets;
             const i32* nets = side == 0 ? in.node_nets : in.out_nets;
             const i64 first = offsets[v], last = offsets[v + 1];
             const u64 bar = bar_of(last - first, in.max_nets);
-            for (i64 j = first + warp; j < last; j += warps) {
-                const i32 g = nets[j];
-                if (!looked_at(g, bar, in.seed)) continue;
-                const i64 begin = in.net_offsets[g], n_pins = in.net_offsets[g + 1] - begin;
-                if (n_pins == 0) continue;
-                const i64 score = ((side == 0 ? in.net_weights[g] : in.out_weights[j]) << 6) / n_pins + 1;
-                const i64 looked = smaller(n_pins, in.max_pins);
-                for (i64 k = lane; k < looked; k += 32) {
-                    const i32 u = in.leaders[in.net_pins[begin + k * n_pins / looked]];
-                    add64(gathered + claim(keys, mask, hash_node(u), u), score);
+            for (i64 base = first; base < last; base += size) {
+                if (rank == 0) *n_picked = 0;
+                Group<BLOCK>::sync();
+                const i64 j = base + rank;
+                if (j < last && looked_at(nets[j], bar, in.seed)) {
+                    const i32 g = nets[j];
+                    const i64 n_pins = in.net_offsets[g + 1] - in.net_offsets[g];
+                    if (n_pins > 0) {
+                        const i32 place = atomicAdd(n_picked, 1);
+                        picked[place] = g;
+                        scores[place] = ((side == 0 ? in.net_weights[g] : in.out_weights[j]) << 6) / n_pins + 1;
+                    }
                 }
-                if (side == 1) continue;
-                const i64 first_source = in.source_offsets[g], n_sources = in.source_offsets[g + 1] - first_source;
-                const i64 seen = smaller(n_sources, in.max_pins);
-                for (i64 k = lane; k < seen; k += 32) {
-                    const i64 place = first_source + k * n_sources / seen;
-                    const i32 u = in.leaders[in.source_nodes[place]];
-                    add64(gathered + claim(keys, mask, hash_node(u), u), (in.source_weights[place] << 6) / n_pins + 1);
+                Group<BLOCK>::sync();
+                for (i32 k = warp; k < *n_picked; k += warps) {
+                    const i32 g = picked[k];
+                    const i64 begin = in.net_offsets[g], n_pins = in.net_offsets[g + 1] - begin;
+                    const i64 looked = smaller(n_pins, in.max_pins);
+                    for (i64 l = lane; l < looked; l += 32) {
+                        const i64 place = looked == n_pins ? l : l * n_pins / looked;
+                        gathered.add(claim(keys, mask, in.leaders[in.net_pins[begin + place]]), scores[k]);
+                    }
+                    if (side == 1) continue;
+                    const i64 start = in.source_offsets[g], n_sources = in.source_offsets[g + 1] - start;
+                    const i64 seen = smaller(n_sources, in.max_pins);
+                    for (i64 l = lane; l < seen; l += 32) {
+                        const i64 place = start + (seen == n_sources ? l : l * n_sources / seen);
+                        const i64 score = (in.source_weights[place] << 6) / n_pins + 1;
+                        gathered.add(claim(keys, mask, in.leaders[in.source_nodes[place]]), score);
+                    }
                 }
+                Group<BLOCK>::sync();
             }
         }
         Group<BLOCK>::sync();
@@ -118,9 +138,12 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
         Best best = {0, 0, -1, 0};
         for (u32 s = rank; s <= mask; s += size) {
             const i32 u = keys[s];
-            if (u == EMPTY || u == v || (in.turns[u] == in.turn && !in.settled[u])) continue;
-            const Best candidate = {gathered[s], scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.seed + 1)), u, s};
-            if (!best.below(candidate)) continue;
+            if (u == EMPTY || u == v) continue;
+            const i64 score = gathered.get(s);
+            if (score < best.value) continue;
+            const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.seed + 1));
+            const Best candidate = {score, tie, u, s};
+            if (!best.below(candidate) || (in.turns[u] == in.turn && !in.settled[u])) continue;
             const i64* held = in.loads + static_cast<i64>(u) * in.n_loads;
             bool fits = held[0] + own[0] <= in.cap;
             for (i64 r = 0; r < in.n_loads; ++r) fits &= held[r] + own[r] <= in.limits[r];
@@ -154,7 +177,7 @@ extern "C" __global__ void rate_clusters_warp(RATING_ARGUMENTS) {
     rate_rows<false>(in, slots, list, *length, memory + (threadIdx.x >> 5) * capacity * 12, capacity);
 }
 
-// One block for each node of list 1 (scratch null) or 2.
+// One block for each node of list 1 or 2 (scratch null) or 3.
 extern "C" __global__ void rate_clusters_block(RATING_ARGUMENTS, unsigned char* scratch) {
     DYNAMIC_SHARED(memory);
     const Ratings in = RATINGS;

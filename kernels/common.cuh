@@ -160,10 +160,18 @@ __device__ __forceinline__ Best best_of_group(Best best) {
 
 // ------------------------------------------------------------------------------------ hash tables
 
-// Slot of `key` >= 0 in a table of mask + 1 slots (a power of two) by linear probing from `hash`.
+// Where to look for a key first. Ids come in regular strides, so they are mixed.
+__device__ __forceinline__ u32 hash_of(i32 key) {
+    u32 x = static_cast<u32>(key) * 0x9E3779B1u;
+    x ^= x >> 15;
+    x *= 0x85EBCA77u;
+    return x ^ (x >> 13);
+}
+
+// Slot of `key` >= 0 in a table of mask + 1 slots (a power of two) by linear probing.
 // The table is never full. `fresh` tells whether this call claimed the slot.
-__device__ __forceinline__ u32 claim(i32* keys, u32 mask, u32 hash, i32 key, bool& fresh) {
-    u32 slot = hash & mask;
+__device__ __forceinline__ u32 claim(i32* keys, u32 mask, i32 key, bool& fresh) {
+    u32 slot = hash_of(key) & mask;
     fresh = false;
     while (true) {
         i32 found = *const_cast<volatile i32*>(keys + slot);
@@ -177,27 +185,28 @@ __device__ __forceinline__ u32 claim(i32* keys, u32 mask, u32 hash, i32 key, boo
     }
 }
 
-__device__ __forceinline__ u32 claim(i32* keys, u32 mask, u32 hash, i32 key) {
+__device__ __forceinline__ u32 claim(i32* keys, u32 mask, i32 key) {
     bool fresh;
-    return claim(keys, mask, hash, key, fresh);
+    return claim(keys, mask, key, fresh);
 }
 
-// Slot of a key that is in the table.
-__device__ __forceinline__ u32 slot_of(const i32* keys, u32 mask, u32 hash, i32 key) {
-    u32 slot = hash & mask;
-    while (keys[slot] != key) slot = (slot + 1) & mask;
-    return slot;
-}
+// 64-bit sums, one for each slot, as low and high words: shared memory adds 32-bit words natively,
+// 64-bit ones only by trial and error.
+struct Sums {
+    u32 *low, *high;
 
-// Parts hash to themselves: no two collide once there are as many slots as parts.
-__device__ __forceinline__ u32 hash_part(i32 part) { return static_cast<u32>(part); }
-
-// Node ids of layers come in regular strides, so they are mixed.
-__device__ __forceinline__ u32 hash_node(i32 node) {
-    u32 x = static_cast<u32>(node) * 0x9E3779B1u;
-    x ^= x >> 15;
-    x *= 0x85EBCA77u;
-    return x ^ (x >> 13);
-}
+    __device__ __forceinline__ Sums(void* memory, i64 capacity)
+        : low(static_cast<u32*>(memory)), high(low + capacity) {}
+    __device__ __forceinline__ void clear(u32 slot) const { low[slot] = high[slot] = 0; }
+    __device__ __forceinline__ void add(u32 slot, i64 value) const {
+        const u32 part = static_cast<u32>(value);
+        const u32 old = atomicAdd(low + slot, part);
+        const u32 rest = static_cast<u32>(value >> 32) + (old + part < old ? 1 : 0);
+        if (rest != 0) atomicAdd(high + slot, rest);
+    }
+    __device__ __forceinline__ i64 get(u32 slot) const {
+        return static_cast<i64>(static_cast<u64>(high[slot]) << 32 | low[slot]);
+    }
+};
 
 #endif

@@ -25,12 +25,12 @@ __device__ __forceinline__ void count_rows(const i64* net_offsets, const i32* ne
         bool fresh;
         for (i64 j = net_offsets[g] + rank; j < net_offsets[g + 1]; j += size) {
             const i32 p = parts[net_pins[j]];
-            claim(keys, mask, hash_part(p), p, fresh);
+            claim(keys, mask, p, fresh);
             found += fresh;
         }
         for (i64 j = source_offsets[g] + rank; j < source_offsets[g + 1]; j += size) {
             const i32 p = parts[source_nodes[j]];
-            claim(keys, mask, hash_part(p), p, fresh);
+            claim(keys, mask, p, fresh);
             found += fresh;
         }
         found = sum_group<BLOCK>(found);
@@ -49,7 +49,7 @@ extern "C" __global__ void count_parts_warp(const i64* net_offsets, const i32* n
     count_rows<false>(net_offsets, net_pins, source_offsets, source_nodes, parts, slots, list, *length, sizes, keys);
 }
 
-// One block for each net of list 1 (scratch null: keys in shared memory) or 2 (keys in scratch).
+// One block for each net of list 1 or 2 (scratch null: keys in shared memory) or 3 (keys in scratch).
 extern "C" __global__ void count_parts_block(const i64* net_offsets, const i32* net_pins,
                                              const i64* source_offsets, const i32* source_nodes,
                                              const i32* parts, const i32* slots, const i32* list,
@@ -76,8 +76,8 @@ __device__ __forceinline__ void fill_rows(const i64* net_offsets, const i32* net
                                           const i32* list, i64 n, const i64* offsets, i32* table_parts,
                                           i32* table_pins, i64* table_sources, i64* connectivity,
                                           i64* loads, unsigned char* memory, i64 capacity, u32* cursor) {
-    i64* sources = reinterpret_cast<i64*>(memory);
-    i32* keys = reinterpret_cast<i32*>(sources + capacity);
+    const Sums sources(memory, capacity);
+    i32* keys = reinterpret_cast<i32*>(memory) + 2 * capacity;
     i32* pins = keys + capacity;
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size(), lane = threadIdx.x & 31;
     i64 total = 0;
@@ -87,17 +87,17 @@ __device__ __forceinline__ void fill_rows(const i64* net_offsets, const i32* net
         for (u32 s = rank; s <= mask; s += size) {
             keys[s] = EMPTY;
             pins[s] = 0;
-            sources[s] = 0;
+            sources.clear(s);
         }
         if (rank == 0) *cursor = 0;
         Group<BLOCK>::sync();
         for (i64 j = net_offsets[g] + rank; j < net_offsets[g + 1]; j += size) {
             const i32 p = parts[net_pins[j]];
-            atomicAdd(pins + claim(keys, mask, hash_part(p), p), 1);
+            atomicAdd(pins + claim(keys, mask, p), 1);
         }
         for (i64 j = source_offsets[g] + rank; j < source_offsets[g + 1]; j += size) {
             const i32 p = parts[source_nodes[j]];
-            add64(sources + claim(keys, mask, hash_part(p), p), source_weights[j]);
+            sources.add(claim(keys, mask, p), source_weights[j]);
         }
         Group<BLOCK>::sync();
         for (u32 base = 0; base <= mask; base += size) {  // mask + 1 >= 32: warps stay whole
@@ -111,9 +111,9 @@ __device__ __forceinline__ void fill_rows(const i64* net_offsets, const i32* net
             const i64 place = offsets[g] + start + __popc(some & ((1u << lane) - 1));
             table_parts[place] = keys[s];
             table_pins[place] = pins[s];
-            table_sources[place] = sources[s];
+            table_sources[place] = sources.get(s);
             if (pins[s] == 0) continue;
-            total += net_weights[g] - sources[s];
+            total += net_weights[g] - sources.get(s);
             for (i32 c = 0; c < N_DISTINCT; ++c) {
                 const i64 count = counts[static_cast<i64>(g) * N_DISTINCT + c];
                 if (count != 0) add64(loads + static_cast<i64>(keys[s]) * N_LOADS + N_ADDITIVE + c, count);
@@ -141,7 +141,7 @@ extern "C" __global__ void fill_table_warp(const i64* net_offsets, const i32* ne
                      loads, memory + warp * capacity * 16, capacity, cursors + warp);
 }
 
-// One block for each net of list 1 (scratch null) or 2.
+// One block for each net of list 1 or 2 (scratch null) or 3.
 extern "C" __global__ void fill_table_block(const i64* net_offsets, const i32* net_pins,
                                             const i64* source_offsets, const i32* source_nodes,
                                             const i64* source_weights, const i64* net_weights,
@@ -201,40 +201,45 @@ struct Proposals {
     const i64 *offsets;
     const i32 *table_parts, *table_pins;
     const i64 *table_sources, *loads, *limits, *prices;
-    i64 strict, haven, seed, slack;
+    i64 n_parts, strict, haven, seed, slack;
+    const i64 *visits;
     i32 *targets;
     i64 *gains, *plain_gains, *incoming, *outgoing;
 };
 
 // Best move of node v in isolation (see `propose_moves` in the twin), for the nodes of a list.
 // gathered[p] = what v's nets save in part p; shared[p] = distinct loads it finds there.
-// Parallel over nodes (a group each), over a node's nets (8 threads each) and over their entries;
-// reads the table rows of v's nets, sums in 12 + 8 * N_DISTINCT bytes a slot of shared memory (or
-// scratch). Deterministic: integer sums, and a maximum by (gain, hash, part).
+// Parallel over nodes (a group each), over a node's nets (8 threads each, 32 where rows are long)
+// and over their entries; reads the table rows of v's nets, sums in 12 + 8 * N_DISTINCT bytes a slot
+// of shared memory (or scratch); with a slot for every part a part is its own slot.
+// Deterministic: integer sums, and a maximum by (gain, hash, part).
 template <bool BLOCK>
 __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slots, const i32* list, i64 n,
                                              unsigned char* memory, i64 capacity) {
-    i64* gathered = reinterpret_cast<i64*>(memory);
-    i64* shared = gathered + capacity;
-    i32* keys = reinterpret_cast<i32*>(shared + N_DISTINCT * capacity);
+    const Sums gathered(memory, capacity);
+    const Sums shared(gathered.high + capacity, N_DISTINCT * capacity);
+    i32* keys = reinterpret_cast<i32*>(shared.high + N_DISTINCT * capacity);
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    const i32 team = rank >> 3, teams = size >> 3, lane = rank & 7;
     for (i64 i = Group<BLOCK>::index(); i < n; i += Group<BLOCK>::number()) {
         const i32 v = list[i];
         const i32 a = in.parts[v];
         const u32 mask = slots[v] - 1;
+        const bool dense = mask + 1ll >= in.n_parts;
         for (u32 s = rank; s <= mask; s += size) {
-            keys[s] = EMPTY;
-            gathered[s] = 0;
-            for (i32 c = 0; c < N_DISTINCT; ++c) shared[c * capacity + s] = 0;
+            keys[s] = dense ? static_cast<i32>(s) : EMPTY;
+            gathered.clear(s);
+            for (i32 c = 0; c < N_DISTINCT; ++c) shared.clear(c * capacity + s);
         }
         Group<BLOCK>::sync();
-        if (rank == 0) claim(keys, mask, hash_part(a), a);
-        if (rank == 0 && in.strict) claim(keys, mask, hash_part(static_cast<i32>(in.haven)), static_cast<i32>(in.haven));
+        auto slot_of = [&](i32 p) { return dense ? static_cast<u32>(p) : claim(keys, mask, p); };
+        if (in.strict && rank == 0) slot_of(static_cast<i32>(in.haven));
         i64 total[N_DISTINCT], freed[N_DISTINCT], partial[N_DISTINCT];
         for (i32 c = 0; c < N_DISTINCT; ++c) total[c] = freed[c] = partial[c] = 0;
         const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
         const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
+        const i64 n_nets = last - first + last_out - first_out;
+        const i32 width = in.visits[v] >= 24 * n_nets ? 32 : 8;
+        const i32 team = rank / width, teams = size / width, lane = rank & (width - 1);
         for (i64 j = first + team; j < last; j += teams) {
             const i32 g = in.node_nets[j];
             const i64 weight = in.net_weights[g];
@@ -242,12 +247,12 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
             if (lane == 0)
                 for (i32 c = 0; c < N_DISTINCT; ++c) total[c] += count[c];
             const i64 end = in.offsets[g + 1];
-            for (i64 s = in.offsets[g] + lane; s < end; s += 8) {
+            for (i64 s = in.offsets[g] + lane; s < end; s += width) {
                 const i32 p = in.table_parts[s], pins = in.table_pins[s];
                 bool shares = pins > 0;
                 i64 value = shares ? weight : in.table_sources[s];
                 if (p == a) {
-                    for (i32 c = 0; c < N_DISTINCT; ++c) partial[c] += count[c] / pins;
+                    for (i32 c = 0; in.strict && c < N_DISTINCT; ++c) partial[c] += count[c] / pins;
                     if (pins == 1) {  // v is the only pin here: without it only sources wait
                         const i64 o = lower_bound(in.out_nets, first_out, last_out, g);
                         value = in.table_sources[s];
@@ -257,11 +262,10 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
                     }
                 }
                 if (value == 0 && !shares) continue;
-                const u32 slot = claim(keys, mask, hash_part(p), p);
-                if (value != 0) add64(gathered + slot, value);
+                const u32 slot = slot_of(p);
+                if (value != 0) gathered.add(slot, value);
                 if (shares)
-                    for (i32 c = 0; c < N_DISTINCT; ++c)
-                        if (count[c] != 0) add64(shared + c * capacity + slot, count[c]);
+                    for (i32 c = 0; c < N_DISTINCT; ++c) shared.add(c * capacity + slot, count[c]);
             }
         }
         for (i64 o = first_out + team; o < last_out; o += teams) {
@@ -269,10 +273,9 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
             const i64 j = lower_bound(in.node_nets, first, last, g);
             if (j < last && in.node_nets[j] == g) continue;  // v is a pin itself: its source term never changes
             const i64 weight = in.out_weights[o], end = in.offsets[g + 1];
-            for (i64 s = in.offsets[g] + lane; s < end; s += 8) {
+            for (i64 s = in.offsets[g] + lane; s < end; s += width) {
                 if (in.table_pins[s] == 0) continue;
-                const i32 p = in.table_parts[s];
-                add64(gathered + claim(keys, mask, hash_part(p), p), weight);
+                gathered.add(slot_of(in.table_parts[s]), weight);
             }
         }
         for (i32 c = 0; c < N_DISTINCT; ++c) {
@@ -284,7 +287,7 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
 
         const i64* own = in.resources + static_cast<i64>(v) * N_ADDITIVE;
         const i64* held = in.loads + static_cast<i64>(a) * N_LOADS;
-        const i64 here = gathered[slot_of(keys, mask, hash_part(a), a)];
+        const i64 here = gathered.get(slot_of(a));
         i64 relief = 0;
         if (!in.strict) {
             for (i32 r = 0; r < N_LOADS; ++r) {
@@ -296,12 +299,15 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
         Best best = {-(1ll << 62), 0, -1, 0};
         for (u32 s = rank; s <= mask; s += size) {
             const i32 p = keys[s];
+            const i64 found = gathered.get(s);
             if (p == EMPTY || p == a) continue;
-            if (gathered[s] == 0 && !(in.strict && p == in.haven)) continue;  // nothing of v is there
-            i64 gain = gathered[s] - here + relief;
+            if (found == 0 && !(in.strict && p == in.haven)) continue;  // nothing of v is there
+            i64 gain = found - here + relief;
+            if (gain < best.value) continue;
             bool fits = true;
             for (i32 r = 0; r < N_LOADS; ++r) {
-                const i64 added = r < N_ADDITIVE ? own[r] : total[r < N_ADDITIVE ? 0 : r - N_ADDITIVE] - shared[(r < N_ADDITIVE ? 0 : r - N_ADDITIVE) * capacity + s];
+                const i32 c = r < N_ADDITIVE ? 0 : r - N_ADDITIVE;
+                const i64 added = r < N_ADDITIVE ? own[r] : total[c] - shared.get(c * capacity + s);
                 const i64 over = in.loads[static_cast<i64>(p) * N_LOADS + r] + added - in.limits[r];
                 if (over <= 0) continue;
                 fits = false;
@@ -314,7 +320,7 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
         }
         best = best_of_group<BLOCK>(best);
         if (rank == 0 && best.id >= 0 && (in.strict || best.value * 64 >= -in.slack * here)) {
-            const i64 plain = gathered[best.slot] - here;
+            const i64 plain = gathered.get(best.slot) - here;
             i64 gain = best.value;
             if (in.strict) {
                 i64 units = 1;
@@ -331,7 +337,7 @@ __device__ __forceinline__ void propose_rows(const Proposals& in, const i32* slo
             i64* outgoing = in.outgoing + static_cast<i64>(v) * N_LOADS;
             for (i32 r = 0; r < N_ADDITIVE; ++r) incoming[r] = outgoing[r] = own[r];
             for (i32 c = 0; c < N_DISTINCT; ++c) {
-                incoming[N_ADDITIVE + c] = total[c] - shared[c * capacity + best.slot];
+                incoming[N_ADDITIVE + c] = total[c] - shared.get(c * capacity + best.slot);
                 outgoing[N_ADDITIVE + c] = in.strict ? larger(partial[c], 1) : freed[c];
             }
         }
@@ -345,13 +351,14 @@ const i64 PROPOSAL_BYTES = 12 + 8 * N_DISTINCT;  // of a slot
     const i64 *node_offsets, const i32 *node_nets, const i64 *out_offsets, const i32 *out_nets,                  \
         const i64 *out_weights, const i64 *net_weights, const i64 *counts, const i64 *resources,                 \
         const i32 *parts, const i64 *offsets, const i32 *table_parts, const i32 *table_pins,                     \
-        const i64 *table_sources, const i64 *loads, const i64 *limits, const i64 *prices, i64 strict, i64 haven, \
-        i64 seed, i64 slack, i32 *targets, i64 *gains, i64 *plain_gains, i64 *incoming, i64 *outgoing,           \
+        const i64 *table_sources, const i64 *loads, const i64 *limits, const i64 *prices, i64 n_parts,           \
+        i64 strict, i64 haven, i64 seed, i64 slack, const i64 *visits, i32 *targets, i64 *gains,                \
+        i64 *plain_gains, i64 *incoming, i64 *outgoing,                                                          \
         const i32 *slots, const i32 *list, const u64 *length, i64 capacity
 #define PROPOSALS                                                                                              \
     {node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights, counts, resources, parts,       \
-     offsets, table_parts, table_pins, table_sources, loads, limits, prices, strict, haven, seed, slack,       \
-     targets, gains, plain_gains, incoming, outgoing}
+     offsets, table_parts, table_pins, table_sources, loads, limits, prices, n_parts, strict, haven, seed,     \
+     slack, visits, targets, gains, plain_gains, incoming, outgoing}
 
 // One warp for each node of list 0.
 extern "C" __global__ void propose_moves_warp(PROPOSAL_ARGUMENTS) {
@@ -360,7 +367,7 @@ extern "C" __global__ void propose_moves_warp(PROPOSAL_ARGUMENTS) {
     propose_rows<false>(in, slots, list, *length, memory + (threadIdx.x >> 5) * capacity * PROPOSAL_BYTES, capacity);
 }
 
-// One block for each node of list 1 (scratch null) or 2.
+// One block for each node of list 1 or 2 (scratch null) or 3.
 extern "C" __global__ void propose_moves_block(PROPOSAL_ARGUMENTS, unsigned char* scratch) {
     DYNAMIC_SHARED(memory);
     const Proposals in = PROPOSALS;

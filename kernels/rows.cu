@@ -96,26 +96,29 @@ extern "C" __global__ void take_rows(const i64* offsets, const i32* items, const
     }
 }
 
-// Lists rows by the hash table that each needs, for kernels that give a row a warp, a block with
-// shared memory, or a block with global memory. A row with `visits` insertions gets slots =
-// min(smallest power of two >= 2 * visits, most), at least 32; a warp if they are at most
-// warp_slots and the visits few. counters = lengths of the three lists, then the most slots of a
-// row in the third; rows with negative visits are in none. Rows of list k start at lists[k * n].
+// Lists rows by the table that each needs, for kernels that give a row a warp, a block with little
+// or with much shared memory, or a block with global memory (kinds 0 to 3). A row with `visits`
+// insertions gets slots = min(smallest power of two >= 4/3 * visits, most), at least 32; a warp if
+// they are at most limit0 and the visits few. counters = lengths of the four lists, then the most
+// slots of a row of kind 3; rows with negative visits are in none. List k starts at lists[k * n].
 // Parallel over rows; one ballot and one atomic a warp and list. The order of a list varies, its
 // set does not; rows are independent of each other.
-extern "C" __global__ void list_rows(const i64* visits, i64 n, i64 most, i64 warp_slots, i64 warp_visits,
-                                     i64 block_slots, i32* slots, i32* lists, u64* counters) {
+extern "C" __global__ void list_rows(const i64* visits, i64 n, i64 most, i64 warp_visits, i64 limit0,
+                                     i64 limit1, i64 limit2, i32* slots, i32* lists, u64* counters) {
     const i64 row = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
     const i32 lane = threadIdx.x & 31;
     i32 kind = -1;
     i64 wanted = 32;
     if (row < n && visits[row] >= 0) {
-        while (wanted < 2 * visits[row] && wanted < most) wanted *= 2;
+        while (3 * wanted < 4 * visits[row] && wanted < most) wanted *= 2;
         slots[row] = static_cast<i32>(wanted);
-        kind = wanted <= warp_slots && visits[row] <= warp_visits ? 0 : wanted <= block_slots ? 1 : 2;
-        if (kind == 2) atomicMax(counters + 3, static_cast<u64>(wanted));
+        if (wanted <= limit0 && visits[row] <= warp_visits)
+            kind = 0;
+        else
+            kind = wanted <= limit1 ? 1 : wanted <= limit2 ? 2 : 3;
+        if (kind == 3) atomicMax(counters + 4, static_cast<u64>(wanted));
     }
-    for (i32 k = 0; k < 3; ++k) {
+    for (i32 k = 0; k < 4; ++k) {
         const u32 same = __ballot_sync(ALL_LANES, kind == k);
         if (same == 0) continue;
         const i32 leader = __ffs(same) - 1;

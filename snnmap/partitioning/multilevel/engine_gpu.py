@@ -1,8 +1,8 @@
 """The GPU engine: the steps of `engine_cpu.py` on CuPy arrays with the kernels of ``kernels/``.
 
-Same methods, same integers. Rows (nets, nodes) are sorted into three lists by the hash table that each needs,
-and worked on by a warp, a block with shared memory, or a block with global memory; the lengths
-of the lists stay on the device, so that no step waits for the host without need.
+Same methods, same integers. Rows (nets, nodes) are sorted into lists by the hash table that each
+needs, and worked on by a warp, a block with little or much shared memory, or a block with global
+memory; the lengths of the lists stay on the device, so that no step waits for the host without need.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class _Lists(NamedTuple):
     Attributes:
         n: number of rows.
         slots: int32[n], slots of each row's table.
-        ids: int32[3 * n], the three lists.
-        counters: uint64[4], their lengths.
-        block_slots: slots of a table in a block's shared memory.
-        largest: most slots of a row in the third list, at least.
+        ids: int32[4 * n], the four lists.
+        counters: uint64[5], their lengths, and the most slots of a row in the fourth.
+        limits: most slots of a row in the first three lists.
+        largest: at least the most slots of a row in the fourth.
     """
 
     n: int
     slots: Array
     ids: Array
     counters: Array
-    block_slots: int
+    limits: tuple[int, int, int]
     largest: int
 
 
@@ -120,8 +120,8 @@ class GpuEngine:
     def _run_on(
         self, lists: _Lists, step: _Step, args: tuple[Any, ...], results: tuple[Any, ...]
     ) -> None:
-        """The three kernels of a step over their lists; `args` and `results` stand around the lists."""
-        device, n = self.device, lists.n
+        """The kernels of a step over their lists; `args` and `results` stand around the lists."""
+        device, n, bytes_each = self.device, lists.n, step.slot_bytes
         warp, block = (
             device.kernel(step.source, f"{step.name}_{kind}", step.defines)
             for kind in ("warp", "block")
@@ -132,32 +132,35 @@ class GpuEngine:
             return (*args, lists.slots, ids, length, capacity, *results)
 
         many = 8 * device.multiprocessors
-        shared = _WARPS * _WARP_SLOTS * step.slot_bytes
-        device.launch(warp, min(-(-n // _WARPS), many), arguments(0, _WARP_SLOTS), shared)
-        shared = lists.block_slots * step.slot_bytes
-        device.launch(block, min(n, many), (*arguments(1, lists.block_slots), None), shared)
-        if lists.largest > lists.block_slots:
-            bytes_each = lists.largest * step.slot_bytes
-            blocks = max(1, min(n, 2 * device.multiprocessors, _SCRATCH // bytes_each))
-            scratch = self.xp.empty(blocks * bytes_each, self.xp.uint8)
-            device.launch(block, blocks, (*arguments(2, lists.largest), scratch))
+        shared = _WARPS * lists.limits[0] * bytes_each
+        device.launch(warp, min(-(-n // _WARPS), many), arguments(0, lists.limits[0]), shared)
+        for kind, slots in ((1, lists.limits[1]), (2, lists.limits[2])):
+            if kind == 1 or slots > lists.limits[1]:
+                values = (*arguments(kind, slots), None)
+                device.launch(block, min(n, many), values, slots * bytes_each)
+        if lists.largest > lists.limits[2]:
+            size = lists.largest * bytes_each
+            blocks = max(1, min(n, 2 * device.multiprocessors, _SCRATCH // size))
+            scratch = self.xp.empty(blocks * size, self.xp.uint8)
+            device.launch(block, blocks, (*arguments(3, lists.largest), scratch))
 
     def _list_rows(self, visits: Array, n_keys: int, slot_bytes: int, *, dense: bool) -> _Lists:
         """Sort rows by the table they need; `dense`: a slot for each of `n_keys` keys suffices."""
         xp, n = self.xp, len(visits)
         most = power_of_two(n_keys if dense else 2 * n_keys)
-        room = self.device.shared_bytes - 2048  # the kernels themselves take some
-        block_slots = (
-            most if most * slot_bytes <= room else power_of_two(room // 2 // slot_bytes + 1) // 2
-        )
-        slots, ids = xp.empty(n, xp.int32), xp.empty(3 * n, xp.int32)
-        counters = xp.zeros(4, xp.uint64)
-        args = (visits, n, most, _WARP_SLOTS, _WARP_VISITS, block_slots, slots, ids, counters)
+        room = self.device.shared_bytes - 8192  # the kernels themselves take some
+        little, much = (min(most, largest_power(room // k // slot_bytes)) for k in (4, 2))
+        if most * slot_bytes <= room:
+            much = most
+        limits = (min(_WARP_SLOTS, most), little, much)
+        slots, ids = xp.empty(n, xp.int32), xp.empty(4 * n, xp.int32)
+        counters = xp.zeros(5, xp.uint64)
+        args = (visits, n, most, _WARP_VISITS, *limits, slots, ids, counters)
         self._run("rows", "list_rows", n, *args)
         largest = most
-        if not dense and most > block_slots:
-            largest = int(counters[3])
-        return _Lists(n, slots, ids, counters, block_slots, largest)
+        if not dense and most > much:
+            largest = int(counters[4])
+        return _Lists(n, slots, ids, counters, limits, largest)
 
     def _offsets(self, counts: Array) -> Array:
         """int64[n + 1]: exclusive prefix sums."""
@@ -257,8 +260,8 @@ class GpuEngine:
         self._run_refine("prepare_proposals", level, *args)
         step = _Step("refine", "propose_moves", 12 + 8 * level.counts.shape[1], _defines(level))
         lists = self._list_rows(visits, len(loads), step.slot_bytes, dense=True)
-        state = (*level[5:], parts, *table, loads, limits, prices)
-        self._run_on(lists, step, (*state, int(strict), haven, seed, slack, *moves), ())
+        state = (*level[5:], parts, *table, loads, limits, prices, len(loads))
+        self._run_on(lists, step, (*state, int(strict), haven, seed, slack, visits, *moves), ())
         return moves
 
     def gains_in_sequence(
@@ -452,6 +455,11 @@ def _defines(level: Level) -> tuple[str, ...]:
 def power_of_two(n: int) -> int:
     """The smallest power of two, at least 32, that is not below n."""
     return 1 << max(5, (n - 1).bit_length())
+
+
+def largest_power(n: int) -> int:
+    """The largest power of two, at least 32, that is not above n."""
+    return 1 << max(5, n.bit_length() - 1)
 
 
 def needed_bytes(level: Level) -> int:
