@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -74,8 +73,6 @@ def build_app() -> typer.Typer:
     )
     for panel, names in PANELS.items():
         for name in names:
-            if find_spec(f"snnmap.cli.{name}") is None:
-                continue
             module: Any = import_module(f"snnmap.cli.{name}")
             if hasattr(module, "app"):
                 for member in module.app.registered_commands:
