@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -74,9 +73,7 @@ def test_pilotnet() -> None:
     path = real_input("lava/pilotnet.net")
     read_network(path)  # compiles
     tracemalloc.start()
-    started = time.perf_counter()
     network = read_network(path)
-    seconds = time.perf_counter() - started
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     inputs = sum(p.size for p in network.populations if p.is_input)
@@ -87,7 +84,6 @@ def test_pilotnet() -> None:
     ]  # fmt: skip
     assert len(network.destinations) < 1_100_000 < network.n_pins  # groups are not expanded
     assert peak < 150e6
-    assert seconds < 60  # the recorded figure is far lower; this only catches expansion
 
 
 def test_pilotnet_layers_against_slow_loops() -> None:
