@@ -200,6 +200,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", type=Path)
     parser.add_argument("--network", action="append", default=[], metavar="NAME:PROFILE")
     parser.add_argument("--synthetic", action="store_true")
+    parser.add_argument("--algorithm", default="multilevel", help="partitioner for --network")
     parser.add_argument("--refine", action="append", default=None)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -212,7 +213,7 @@ def main() -> None:
         name, _, profile_name = text.rpartition(":")
         profile = load_profile(profile_name)
         network = load_network(name)
-        found = partition(network, profile.limits)
+        found = partition(network, profile.limits, algorithm=options.algorithm)
         graph = replace(part_hypergraph(network, found), name=Path(name).stem)
         cases.append((graph, profile))
     if options.synthetic:
