@@ -76,6 +76,13 @@ def test_commands_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
 
+def test_the_site_shows_every_page() -> None:
+    import yaml
+
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert sorted(nav) == sorted(p.name for p in (ROOT / "docs").glob("*.md"))
+
+
 def test_the_command_page_is_up_to_date() -> None:
     import runpy
 

@@ -55,9 +55,13 @@ RESULT_FILES = (
     "placement.bin",
     "traffic.csv",
     "neurons.csv",
+    "simulation.json",
+    "simulation_latency.csv",
+    "simulation_links.csv",
+    "simulation_time.csv",
     *FIGURES,
 )
-"""Every name this writer may use; a later run removes those it does not write itself."""
+"""Names in a result folder (`snnmap simulate` adds some); a later run removes stale ones."""
 
 
 def write_files(
