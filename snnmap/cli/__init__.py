@@ -25,7 +25,7 @@ from snnmap.errors import OutputError, SnnmapError
 
 PANELS: dict[str, tuple[str, ...]] = {
     "Map a network": ("check", "map", "verify", "plot", "simulate"),
-    "One step at a time": ("info", "partition", "place", "convert"),
+    "One step at a time": ("info", "partition", "place", "export", "convert"),
     "What there is": ("networks", "profiles", "suite"),
     "Measure and prepare": ("bench", "warmup"),
 }
