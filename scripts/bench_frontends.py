@@ -38,7 +38,8 @@ inputs = sum(p.size for p in network.populations if p.is_input)
 print(json.dumps({
     "neurons": network.n_nodes - inputs, "inputs": inputs, "hyperedges": network.n_hedges,
     "pins": network.n_pins, "stored_pins": len(network.destinations), "seconds": seconds,
-    "cpu_seconds": cpu, "again_seconds": again, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    "cpu_seconds": cpu, "again_seconds": again,
+    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
 }))
 """
 
