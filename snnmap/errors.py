@@ -5,7 +5,7 @@
     ├── NetworkError            a network description cannot be built (layer, quantity, value)
     ├── ProfileError            a hardware profile is unknown or malformed (key, value, remedy)
     ├── ConfigError             a partitioner or placer setting is unknown or out of range
-    ├── LimitError              a hardware limit cannot be met (object, quantity, value, limit, remedy)
+    ├── LimitError              a hardware limit cannot be met (object, value, limit, remedy)
     ├── EngineError             the engine asked for cannot run here, and what to install
     └── OutputError             a result cannot be written (path, reason)
 
