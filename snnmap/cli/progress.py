@@ -110,7 +110,9 @@ class TerminalProgress(Progress):
             self._bars.update(phase.task, advance=amount)
         if not self._console.is_terminal and time.monotonic() - phase.told >= HEARTBEAT_S:
             phase.told = time.monotonic()
-            self._console.print(phase.report("still at it"), markup=False, highlight=False)
+            self._console.print(
+                phase.report("still at it"), markup=False, highlight=False, soft_wrap=True
+            )
 
     def finish(self) -> None:
         """See :meth:`snnmap.progress.Progress.finish`."""
@@ -119,11 +121,11 @@ class TerminalProgress(Progress):
         phase = self._open.pop()
         self._bars.remove_task(phase.task)
         if not self._console.is_terminal and phase.seconds >= PATIENCE_S:
-            self._console.print(phase.report("done"), markup=False, highlight=False)
+            self._console.print(phase.report("done"), markup=False, highlight=False, soft_wrap=True)
 
     def say(self, text: str) -> None:
         """Print one line above the bars."""
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Phase:

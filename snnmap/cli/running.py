@@ -88,8 +88,11 @@ def run_job(job: Job) -> None:
 def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapping:
     from snnmap.cli.warmup import announce
     from snnmap.mapping import map_network
+    from snnmap.partitioning.multilevel.engine import choose_engine
 
     announce(progress)
+    if job.algorithm == "multilevel" and job.engine == "auto":
+        progress.say(f"engine: {choose_engine('auto').reason}")
     network, source = load(
         job.network,
         progress,
