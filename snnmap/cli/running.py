@@ -91,8 +91,6 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
     from snnmap.partitioning.multilevel.engine import choose_engine
 
     announce(progress)
-    if job.algorithm == "multilevel" and job.engine == "auto":
-        progress.say(f"engine: {choose_engine('auto').reason}")
     network, source = load(
         job.network,
         progress,
@@ -117,12 +115,15 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
         source=source,
         progress=progress,
     )
+    if job.algorithm == "multilevel" and job.engine == "auto":
+        progress.say(f"engine: {choose_engine('auto').reason}")
     return replace(mapping, overrides=job.overrides)
 
 
 def _check_names(job: Job) -> None:
     """Refuse names that do not exist before anything is read."""
     from snnmap.partitioning import ALGORITHMS
+    from snnmap.partitioning.multilevel import resolve_config
     from snnmap.placement import AUTO, PLACERS, REFINEMENTS
 
     for what, name, known in (
@@ -134,6 +135,8 @@ def _check_names(job: Job) -> None:
         if name not in known:
             names = ", ".join(filter(None, known))
             raise ConfigError(f"unknown {what} {name!r}; known: {names}")
+    if job.algorithm == "multilevel":
+        resolve_config(job.preset, job.config)
 
 
 def _settings(job: Job) -> str:

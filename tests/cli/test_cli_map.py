@@ -154,6 +154,8 @@ def refused(capsys: Capture, arguments: list[str], *words: str) -> None:
         ([*MAP, "--placer", "magic"], ["placer", "magic", "hilbert"]),
         ([*MAP, "--refine", "magic"], ["refinement", "magic", "force-directed"]),
         ([*MAP, "--engine", "abacus"], ["engine", "abacus", "cpu"]),
+        ([*MAP[:4], "--preset", "magic"], ["preset", "magic", "quality"]),
+        ([*MAP[:4], "--config", "nowhere.toml"], ["nowhere.toml"]),
         ([*MAP, "--set", "neurons_per_cor=3"], ["neurons_per_cor", "neurons_per_core"]),
         ([*MAP, "--set", "width=3"] * 1 + ["--set", "height=2"], ["cores", "14", "6"]),
         ([*MAP, "--read", "nonsense"], ["--read", "KEY=VALUE"]),
@@ -182,8 +184,8 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], list[str]]] = {
 def test_bad_networks_are_one_line(tmp_path: Path, capsys: Capture, fault: str) -> None:
     make, words = BAD_FILES[fault]
     (tmp_path / "net.snn").write_bytes(make())
-    arguments = ["map", str(tmp_path / "net.snn"), *MAP[2:], "-o", str(tmp_path / "out")]
-    refused(capsys, arguments, *words)
+    network, out = str(tmp_path / "net.snn"), str(tmp_path / "out")
+    refused(capsys, ["map", network, "-p", "loihi64", "-o", out], *words)
     assert [f.name for f in tmp_path.iterdir()] == ["net.snn"], "something stays behind"
 
 
