@@ -63,7 +63,7 @@ struct Ratings {
     const i64 *loads;
     i64 n_loads, cap;
     const i64 *limits;
-    const i32 *turns;
+    const i32 *turns, *borders;
     i64 turn, max_nets, max_pins, seed;
     i32 *targets;
     i64 *scores;
@@ -144,6 +144,7 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
             const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.seed + 1));
             const Best candidate = {score, tie, u, s};
             if (!best.below(candidate) || (in.turns[u] == in.turn && !in.settled[u])) continue;
+            if (in.borders[u] != in.borders[v]) continue;
             const i64* held = in.loads + static_cast<i64>(u) * in.n_loads;
             bool fits = held[0] + own[0] <= in.cap;
             for (i64 r = 0; r < in.n_loads; ++r) fits &= held[r] + own[r] <= in.limits[r];
@@ -163,11 +164,13 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
         const i64 *source_weights, const i64 *node_offsets, const i32 *node_nets, const i64 *out_offsets,         \
         const i32 *out_nets, const i64 *out_weights, const i64 *net_weights, const i32 *leaders,                  \
         const bool *settled, const i64 *loads, i64 n_loads, i64 cap, const i64 *limits, const i32 *turns,         \
+        const i32 *borders,                                                                                       \
         i64 turn, i64 max_nets, i64 max_pins, i64 seed, i32 *targets, i64 *scores, const i32 *slots,              \
         const i32 *list, const u64 *length, i64 capacity
 #define RATINGS                                                                                                  \
     {net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets, out_offsets,  \
-     out_nets, out_weights, net_weights, leaders, settled, loads, n_loads, cap, limits, turns, turn, max_nets,   \
+     out_nets, out_weights, net_weights, leaders, settled, loads, n_loads, cap, limits, turns, borders, turn,    \
+     max_nets,                                                                                                   \
      max_pins, seed, targets, scores}
 
 // One warp for each node of list 0.

@@ -19,6 +19,7 @@ from snnmap.resources import resource_dir
 _INSTALL = "pip install 'snnmap[gpu13]' for CUDA 13, 'snnmap[gpu]' for CUDA 12"
 _INSUFFICIENT_DRIVER, _NO_DEVICE = 35, 100  # cudaError_t
 _MULTIPROCESSORS, _SHARED_MEMORY = 16, 97  # cudaDeviceAttr: number, opt-in bytes of a block
+_SHARED_FREE = 32 * 1024  # 48 KiB, less what kernels hold in static arrays, need no permission
 THREADS = 256
 
 
@@ -66,7 +67,7 @@ def _version(number: int) -> str:
 def kernel_source(name: str) -> str:
     """Text of ``kernels/<name>.cu`` with its own headers written out in it.
 
-    CuPy's cache of compiled kernels knows the text of a source, not that of the headers it includes.
+    CuPy's cache of compiled kernels knows the text of a source, not that of included headers.
     """
     folder = resource_dir("kernels")
 
@@ -96,6 +97,7 @@ class Device:
             self.xp.cuda.nvrtc.NVRTCError,
         )
         self._last = ""
+        self._granted: dict[int, int] = {}  # bytes of dynamic shared memory, by kernel
         with self.guard():
             current = runtime.getDevice()
             self.name = runtime.getDeviceProperties(current)["name"].decode()
@@ -124,8 +126,8 @@ class Device:
         if blocks <= 0:
             return
         self._last = kernel.name
-        if shared > 48 * 1024 and kernel.max_dynamic_shared_size_bytes < shared:
-            kernel.max_dynamic_shared_size_bytes = shared
+        if shared > self._granted.get(id(kernel), _SHARED_FREE):
+            kernel.max_dynamic_shared_size_bytes = self._granted[id(kernel)] = shared
         values = tuple(_argument(a) for a in args)
         kernel((blocks,), (THREADS,), values, shared_mem=shared)
 
@@ -144,9 +146,9 @@ class Device:
         try:
             yield
         except self.xp.cuda.memory.OutOfMemoryError:
-            free, total = self.xp.cuda.runtime.memGetInfo()
+            free, total = (n / 2**30 for n in self.xp.cuda.runtime.memGetInfo())
             raise EngineError(
-                f"the GPU is out of memory: {total / 2**30:.1f} GiB in all, {free / 2**30:.1f} GiB free "
+                f"the GPU is out of memory: {total:.1f} GiB in all, {free:.1f} GiB free "
                 f"(at kernel {self._last!r}); use --engine cpu, or a GPU with more memory"
             ) from None
         except self._faults as error:

@@ -2,7 +2,7 @@
 
 Same methods, same integers. Rows (nets, nodes) are sorted into lists by the hash table that each
 needs, and worked on by a warp, a block with little or much shared memory, or a block with global
-memory; the lengths of the lists stay on the device, so that no step waits for the host without need.
+memory; the lengths of the lists stay on the device, so that no step waits for it in vain.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ _WARP_SLOTS = 256  # largest hash table of a warp
 _WARP_VISITS = 2048  # most insertions of a warp's row
 _STEP = 0x9E3779B97F4A7C15
 _SCRATCH = 1 << 28  # bytes of global memory for tables that fit no shared memory
-_DTYPES = Level(
-    np.int64, np.int32, np.int64, np.int32, np.int64, np.int64, np.int32,
-    np.int64, np.int32, np.int64, np.int64, np.int64, np.int64,
-)  # type: ignore[arg-type]  # fmt: skip
+_IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
 class _Lists(NamedTuple):
@@ -96,7 +93,8 @@ class GpuEngine:
                 f"({level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes), "
                 f"{free / 2**30:.1f} GiB are free on {self.device.name}; use --engine cpu"
             )
-        arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, _DTYPES, strict=True))
+        dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
+        arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self.xp.asarray(a) for a in arrays))
 
     def download(self, level: Level) -> Level:
@@ -207,7 +205,7 @@ class GpuEngine:
     # ---------------------------------------------------------------- refinement
 
     def measure(self, level: Level, parts: Array, n_parts: int) -> tuple[Table, int, Array]:
-        """Table of a partition, its connectivity (constant apart), int64[n_parts, n_loads] loads."""
+        """Table of a partition, its connectivity (constant apart), int64[n_parts, n_loads]."""
         xp, defines = self.xp, _defines(level)
         visits = xp.diff(level.net_offsets) + xp.diff(level.source_offsets)
         lists = self._list_rows(visits, n_parts, 16, dense=True)
@@ -321,9 +319,11 @@ class GpuEngine:
         max_nets: int,
         max_pins: int,
         seed: int,
+        borders: Array | None = None,
     ) -> tuple[Array, Array]:
         """(cluster each node of this turn would join or -1, its score)."""
         xp, n = self.xp, level.n_nodes
+        borders = xp.zeros(n, xp.int32) if borders is None else borders
         targets, scores = xp.empty(n, xp.int32), xp.empty(n, xp.int64)
         visits = xp.empty(n, xp.int64)
         knobs = (turn, max_nets, max_pins, seed)
@@ -331,7 +331,7 @@ class GpuEngine:
         args = (*rows, settled, turns, *knobs, n, visits, targets)
         self._run("coarsen", "count_visits", min(n, 1 << 20) * 32, *args)
         lists = self._list_rows(visits, n, 12, dense=False)
-        state = (*level[:11], leaders, settled, loads, loads.shape[1], cap, limits, turns)
+        state = (*level[:11], leaders, settled, loads, loads.shape[1], cap, limits, turns, borders)
         step = _Step("coarsen", "rate_clusters", 12, ())
         self._run_on(lists, step, (*state, *knobs, targets, scores), ())
         return targets, scores
@@ -391,7 +391,7 @@ class GpuEngine:
     def _group_equal_rows(self, offsets: Array, pins: Array, n_ids: int) -> tuple[Array, Array]:
         """(int32 group of each row, int64 first row of each group), groups by their first row.
 
-        Rows with equal 128-bit hashes are compared; should two of them differ, the host sorts it out.
+        Rows with equal 128-bit hashes are compared; should two of them differ, the host decides.
         """
         xp, n = self.xp, len(offsets) - 1
         ids = xp.arange(n_ids, dtype=xp.uint64)
@@ -468,8 +468,8 @@ def needed_bytes(level: Level) -> int:
     The level and the coarser ones; then contraction (keys of all pins, their sorted copy) or
     refinement (two tables with an entry for every second pin, moves, events), whichever is more.
     """
-    own = sum(a.nbytes for a in level)
+    own = sum(int(a.nbytes) for a in level)
     ends = level.n_pins + len(level.source_nodes)
-    n_loads = level.resources.shape[1] + level.counts.shape[1]
+    n_loads = int(level.resources.shape[1] + level.counts.shape[1])
     refinement = 16 * ends + 28 * ends // 4 + level.n_nodes * (40 + 40 * n_loads)
     return own + own // 2 + max(18 * ends, refinement)

@@ -163,10 +163,12 @@ def step_rate(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     leaders = np.where(rng.random(n) < 0.7, np.arange(n), rng.integers(0, max(n, 1), n))
     settled = rng.random(n) < 0.3
     turns = rng.integers(0, 3, n).astype(np.int32)
+    borders = on(rng.integers(0, 2, n).astype(np.int32))
     for turn, max_nets, max_pins in ((0, 24, 128), (1, 2, 3), (2, 1000, 100_000)):
         targets, scores = engine.rate(
             level, on(leaders.astype(np.int32)), on(settled), loads, 1 << 40, on(limits),
             on(turns), turn, max_nets=max_nets, max_pins=max_pins, seed=int(rng.integers(1 << 40)),
+            borders=borders if turn == 2 else None,
         )  # fmt: skip
         targets = engine.to_host(targets)
         found[f"turn {turn} targets"] = targets
@@ -253,7 +255,8 @@ def differences(expected: Results, found: Results) -> Iterator[str]:
         elif (a != b).any():
             wrong = np.argwhere(a != b)
             place = tuple(int(i) for i in wrong[0])
-            yield f"{name}: {len(wrong):,} of {a.size:,} differ, first at {place}: {b[place]}, expected {a[place]}"
+            first = f"first at {place}: {b[place]}, expected {a[place]}"
+            yield f"{name}: {len(wrong):,} of {a.size:,} differ, {first}"
 
 
 def run_step(engine: Any, step: str, level: Level, seed: int) -> Results:

@@ -1,0 +1,229 @@
+// The part of CUDA C++ that snnmap's kernels use, on one thread of an x86-64 CPU.
+//
+// A block's threads are fibers: each runs until it waits at a barrier, and the next takes over, in
+// an order drawn anew for each block. So a kernel whose result depends on the order of its threads
+// gives itself away, and so does one whose threads wait at different barriers (it aborts). Atomics
+// are plain operations, since fibers never interrupt each other. Warps are always full.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __shared__ static
+#define DYNAMIC_SHARED(name) unsigned char* name = emulator::dynamic_memory
+
+extern "C" void emulator_switch(void** from, void* to);
+asm(R"(
+.text
+.globl emulator_switch
+emulator_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+)");
+
+namespace emulator {
+
+struct Index {
+    unsigned x, y, z;
+};
+struct Barrier {
+    int waiting = 0, members = 0;
+    long passed = 0;
+
+    void open_if_complete() {
+        if (members == 0 || waiting < members) return;
+        waiting = 0;
+        ++passed;
+    }
+};
+struct Fiber {
+    void* stack_top;
+    bool done;
+};
+
+const int MOST_THREADS = 1024;
+const size_t STACK = 32768;
+static Index thread_index, block_index, block_size, grid_size;
+static unsigned char *dynamic_memory, *stacks;
+static Fiber fibers[MOST_THREADS];
+static int order[MOST_THREADS], n_threads, current, n_alive;
+static Barrier block_barrier, warp_barriers[MOST_THREADS / 32];
+static uint64_t exchanged[MOST_THREADS];
+static void* scheduler;
+static void (*body)(void*);
+static void* argument;
+static unsigned random_state = 1;
+
+inline void yield() {
+    const int me = current;
+    emulator_switch(&fibers[me].stack_top, scheduler);
+    current = me;
+    thread_index.x = me;
+}
+
+inline void wait(Barrier& barrier) {
+    const long passed = barrier.passed;
+    ++barrier.waiting;
+    barrier.open_if_complete();
+    while (barrier.passed == passed) yield();
+}
+
+inline Barrier& own_warp() { return warp_barriers[current >> 5]; }
+
+inline void run_fiber() {
+    body(argument);
+    fibers[current].done = true;
+    --n_alive;
+    --block_barrier.members;
+    --own_warp().members;
+    block_barrier.open_if_complete();
+    own_warp().open_if_complete();
+    void* unused;
+    emulator_switch(&unused, scheduler);
+    abort();
+}
+
+inline void run_block() {
+    if (!stacks) stacks = static_cast<unsigned char*>(aligned_alloc(64, MOST_THREADS * STACK));
+    n_alive = n_threads;
+    block_barrier = {0, n_threads, 0};
+    for (int warp = 0; warp < n_threads / 32; ++warp) warp_barriers[warp] = {0, 32, 0};
+    for (int t = 0; t < n_threads; ++t) {
+        void** top = reinterpret_cast<void**>(stacks + (t + 1) * STACK - 64);
+        *--top = nullptr;  // where the caller's address would be, so that the stack is aligned
+        *--top = reinterpret_cast<void*>(run_fiber);
+        for (int i = 0; i < 6; ++i) *--top = nullptr;  // registers that a switch restores
+        fibers[t] = {top, false};
+        order[t] = t;
+    }
+    for (int t = n_threads - 1; t > 0; --t) {
+        random_state = random_state * 1664525u + 1013904223u;
+        std::swap(order[t], order[(random_state >> 8) % (t + 1)]);
+    }
+    while (n_alive > 0) {
+        long before = block_barrier.passed - n_alive;
+        for (const Barrier& warp : warp_barriers) before += warp.passed;
+        for (int i = 0; i < n_threads; ++i) {
+            if (fibers[order[i]].done) continue;
+            current = order[i];
+            thread_index.x = current;
+            emulator_switch(&scheduler, fibers[current].stack_top);
+        }
+        long after = block_barrier.passed - n_alive;
+        for (const Barrier& warp : warp_barriers) after += warp.passed;
+        if (n_alive > 0 && before == after) {
+            fprintf(stderr, "threads of a block wait at different barriers\n");
+            abort();
+        }
+    }
+}
+
+template <class T>
+T exchange(T value, int source) {
+    exchanged[current] = 0;
+    memcpy(&exchanged[current], &value, sizeof value);
+    wait(own_warp());
+    T found;
+    memcpy(&found, &exchanged[(current & ~31) | source], sizeof found);
+    wait(own_warp());
+    return found;
+}
+
+template <class... A, size_t... I>
+void call(void (*kernel)(A...), void** values, std::index_sequence<I...>) {
+    kernel(*static_cast<std::remove_const_t<A>*>(values[I])...);
+}
+
+template <class... A>
+void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shared, void** values) {
+    struct Call {
+        void (*kernel)(A...);
+        void** values;
+    } request = {kernel, values};
+    body = [](void* data) {
+        Call* one = static_cast<Call*>(data);
+        call(one->kernel, one->values, std::index_sequence_for<A...>());
+    };
+    argument = &request;
+    grid_size = {blocks, 1, 1};
+    block_size = {threads, 1, 1};
+    n_threads = threads;
+    dynamic_memory = static_cast<unsigned char*>(malloc(shared + 64));
+    for (unsigned block = 0; block < blocks; ++block) {
+        block_index = {block, 0, 0};
+        memset(dynamic_memory, 0xA5, shared);  // shared memory begins with anything
+        run_block();
+    }
+    free(dynamic_memory);
+}
+
+template <class... A>
+constexpr int count_arguments(void (*)(A...)) {
+    return sizeof...(A);
+}
+
+}  // namespace emulator
+
+#define threadIdx emulator::thread_index
+#define blockIdx emulator::block_index
+#define blockDim emulator::block_size
+#define gridDim emulator::grid_size
+
+inline void __syncthreads() { emulator::wait(emulator::block_barrier); }
+inline void __syncwarp() { emulator::wait(emulator::own_warp()); }
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+    return emulator::exchange(value, static_cast<int>(threadIdx.x & 31) ^ mask);
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int source) {
+    return emulator::exchange(value, source);
+}
+inline unsigned __ballot_sync(unsigned, bool vote) {
+    unsigned votes = 0;
+    emulator::exchanged[emulator::current] = vote;
+    __syncwarp();
+    for (int lane = 0; lane < 32; ++lane)
+        votes |= static_cast<unsigned>(emulator::exchanged[(emulator::current & ~31) | lane]) << lane;
+    __syncwarp();
+    return votes;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+template <class T>
+T atomicAdd(T* target, T value) {
+    const T old = *target;
+    *target = old + value;
+    return old;
+}
+template <class T>
+T atomicMax(T* target, T value) {
+    const T old = *target;
+    if (value > old) *target = value;
+    return old;
+}
+template <class T>
+T atomicCAS(T* target, T expected, T value) {
+    const T old = *target;
+    if (old == expected) *target = value;
+    return old;
+}

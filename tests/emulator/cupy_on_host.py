@@ -1,0 +1,192 @@
+"""A stand-in for the part of CuPy that snnmap uses; put it into ``sys.modules["cupy"]``."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy import int32, int64, uint8, uint64  # noqa: F401  (part of CuPy's face)
+
+__version__ = "on the host"
+
+_HERE = Path(__file__).parent
+_SHARED_BYTES = 227 * 1024  # of a block, as on Hopper
+_STATIC_BYTES = 4 * 1024  # at most what kernels take of it by themselves
+
+
+class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
+    """A device array: operations with host arrays are errors, as in CuPy."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        return _on_device(getattr(ufunc, method))(*inputs, **named)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        return _on_device(function)(*args, **named)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _device(_bare(self)[_bare(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _bare(self)[_bare(index)] = _bare(value)
+
+    def sort(self) -> None:  # type: ignore[override]
+        _bare(self).sort(kind="stable")
+
+
+def _bare(value: Any) -> Any:
+    """What NumPy works on; refuses host arrays."""
+    if isinstance(value, ndarray):
+        return value.view(np.ndarray)
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("a host array meets a device array")
+    if isinstance(value, tuple | list):
+        return type(value)(_bare(one) for one in value)
+    return value
+
+
+def _device(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_device(one) for one in value)
+    return np.asarray(value).view(ndarray) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _on_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **named: Any) -> Any:
+        out = named.get("out")
+        found = function(*_bare(args), **{k: _bare(v) for k, v in named.items()})
+        return _device(found) if out is None else out[0] if isinstance(out, tuple) else out
+
+    return call
+
+
+def __getattr__(name: str) -> Any:
+    """Functions that CuPy has under NumPy's names."""
+    allowed = (
+        "arange zeros empty ones full zeros_like empty_like ones_like where maximum minimum "
+        "concatenate cumsum diff flatnonzero searchsorted ascontiguousarray unique"
+    )
+    if name not in allowed.split():
+        raise AttributeError(name)
+    return _on_device(getattr(np, name))
+
+
+def array(values: Any, dtype: Any = None) -> ndarray:
+    return np.array(values, dtype).view(ndarray)
+
+
+def asarray(values: Any, dtype: Any = None) -> ndarray:
+    return values if isinstance(values, ndarray) and dtype is None else array(values, dtype)
+
+
+def asnumpy(values: Any) -> Any:
+    return np.array(values).view(np.ndarray)
+
+
+def argsort(values: ndarray, axis: int = -1, kind: str | None = None) -> ndarray:
+    assert kind in (None, "stable"), "CuPy knows no other"
+    return _on_device(np.argsort)(values, axis, kind="stable")
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="snnmap-emulator-")
+
+
+@cache
+def _library(code: str, options: tuple[str, ...]) -> ctypes.CDLL:
+    """Compile CUDA C++ for this machine, with a function that launches each kernel."""
+    exports = "".join(
+        f'extern "C" void launch_{name}(unsigned b, unsigned t, size_t s, void** v)'
+        f"{{ emulator::launch({name}, b, t, s, v); }}\n"
+        f'extern "C" int arguments_of_{name}() {{ return emulator::count_arguments({name}); }}\n'
+        for name in re.findall(r"__global__ void (\w+)\(", code)
+    )
+    stem = hashlib.sha256((code + str(options)).encode()).hexdigest()
+    source, library = (Path(_folder().name) / f"{stem}.{end}" for end in ("cpp", "so"))
+    source.write_text(f'#include "cuda_on_host.h"\n{code}\n{exports}')
+    flags = ("-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", *options)
+    command = ["g++", *flags, "-I", str(_HERE), str(source), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise cuda.compiler.CompileException(done.stderr)
+    return ctypes.CDLL(str(library))
+
+
+class RawKernel:
+    """A kernel; checks a launch as strictly as the driver and more."""
+
+    def __init__(self, library: ctypes.CDLL, name: str) -> None:
+        self.name = name
+        self._launch = library[f"launch_{name}"]
+        self._n_arguments = library[f"arguments_of_{name}"]()
+        self.max_dynamic_shared_size_bytes = 48 * 1024 - _STATIC_BYTES
+
+    def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0) -> None:
+        assert self.max_dynamic_shared_size_bytes <= _SHARED_BYTES - _STATIC_BYTES
+        assert shared_mem <= self.max_dynamic_shared_size_bytes, f"{self.name}: {shared_mem} bytes"
+        assert len(args) == self._n_arguments, f"{self.name}: {len(args)} arguments"
+        assert (len(grid), len(block), block[0] % 32) == (1, 1, 0)
+        assert grid[0] > 0
+        values = (ctypes.c_uint64 * len(args))()
+        places = (ctypes.c_void_p * len(args))()
+        for i, value in enumerate(args):
+            if isinstance(value, ndarray):
+                assert value.flags.c_contiguous, f"{self.name}: argument {i} is not contiguous"
+                values[i] = value.ctypes.data
+            else:
+                assert isinstance(value, int64 | uint64), f"{self.name}: argument {i} is {value!r}"
+                values[i] = int(value) & (2**64 - 1)
+            places[i] = ctypes.addressof(values) + 8 * i
+        sizes = ctypes.c_uint(grid[0]), ctypes.c_uint(block[0]), ctypes.c_size_t(shared_mem)
+        self._launch(*sizes, places)
+
+
+class RawModule:
+    def __init__(self, code: str, options: tuple[str, ...] = (), backend: str = "nvrtc") -> None:
+        self._library = _library(code, options)
+
+    def get_function(self, name: str) -> RawKernel:
+        return RawKernel(self._library, name)
+
+
+class _CUDARuntimeError(RuntimeError):
+    status = 0
+
+
+class _OutOfMemoryError(MemoryError):
+    pass
+
+
+class _OtherError(RuntimeError):
+    pass
+
+
+cuda = SimpleNamespace(
+    runtime=SimpleNamespace(
+        CUDARuntimeError=_CUDARuntimeError,
+        getDeviceCount=lambda: 1,
+        getDevice=lambda: 0,
+        getDeviceProperties=lambda device: {"name": b"emulator"},
+        deviceGetAttribute=lambda attribute, device: {16: 2, 97: _SHARED_BYTES}[attribute],
+        memGetInfo=lambda: (1 << 36, 1 << 36),
+        runtimeGetVersion=lambda: 13000,
+    ),
+    driver=SimpleNamespace(CUDADriverError=_OtherError),
+    compiler=SimpleNamespace(CompileException=_OtherError),
+    nvrtc=SimpleNamespace(NVRTCError=_OtherError),
+    memory=SimpleNamespace(OutOfMemoryError=_OutOfMemoryError),
+    get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+)
+
+
+def get_default_memory_pool() -> Any:
+    return SimpleNamespace(free_bytes=lambda: 0)

@@ -1,0 +1,152 @@
+"""Every step of the GPU engine gives the integers of the CPU engine: on a GPU, and emulated."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnmap.errors import EngineError
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.networks import load_network
+from snnmap.partitioning import multilevel
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine, largest_power, power_of_two
+from snnmap.partitioning.multilevel.level import pose_problem
+from tests.emulator import cupy_on_host
+from tests.partitioning.cases import counted_hypergraphs, feasible_limits
+from tests.partitioning.multilevel import twins
+
+BRIEF: dict[str, Any] = {"search": {"population": 3, "batch": 2, "generations": 2}}
+PARALLEL: dict[str, Any] = {"coarsening": {"small_pins": 0}, "refinement": {"rounds": 4}}
+CAN_EMULATE = shutil.which("g++") is not None and platform.machine() == "x86_64"
+needs_gpu = pytest.mark.gpu
+
+
+def start_engine(kind: str) -> GpuEngine:
+    """The engine on a real device, or on the emulator."""
+    if kind == "device":
+        try:
+            return GpuEngine()
+        except EngineError as error:
+            pytest.skip(f"*** SKIPPED, NOT TESTED ON A GPU: {error} ***")
+    if not CAN_EMULATE:
+        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cupy", cupy_on_host)
+        return GpuEngine()
+
+
+@pytest.fixture(scope="module", params=[pytest.param("device", marks=needs_gpu), "emulated"])
+def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
+    return start_engine(request.param)
+
+
+def compare(gpu: GpuEngine, step: str, level: Any, seed: int) -> None:
+    expected = twins.run_step(CpuEngine(), step, level, seed)
+    found = twins.run_step(gpu, step, level, seed)
+    assert expected, "the step has no results to compare"
+    assert list(twins.differences(expected, found)) == []
+
+
+@pytest.mark.parametrize("step", sorted(twins.STEPS))
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_on_random_levels(gpu: GpuEngine, step: str, seed: int) -> None:
+    n_nodes, n_nets, mean_pins = [(1, 0, 1.0), (5, 3, 2.0), (60, 70, 6.0), (260, 90, 30.0)][seed]
+    level = twins.random_level(
+        np.random.default_rng(seed),
+        n_nodes=n_nodes,
+        n_nets=n_nets,
+        mean_pins=mean_pins,
+        n_additive=1 + seed % 2,
+        n_distinct=1 + seed % 2,
+    )
+    compare(gpu, step, level, seed)
+
+
+@pytest.mark.parametrize("step", ["measure", "moves", "rate"])
+def test_tables_too_large_for_shared_memory(
+    gpu: GpuEngine, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu.device, "shared_bytes", 8192 + 2048)
+    rng = np.random.default_rng(8)
+    level = twins.random_level(rng, n_nodes=320, n_nets=24, mean_pins=200, mean_sources=20)
+    compare(gpu, step, level, 8)
+
+
+@pytest.mark.parametrize("step", sorted(twins.STEPS))
+@given(h=counted_hypergraphs(min_nodes=1, max_nodes=12), data=st.data())
+@settings(max_examples=6)
+def test_steps_on_any_hypergraph(
+    gpu: GpuEngine, step: str, h: Hypergraph, data: st.DataObject
+) -> None:
+    limits = data.draw(feasible_limits(h))
+    compare(gpu, step, pose_problem(h, limits).level, data.draw(st.integers(0, 99)))
+
+
+def test_equal_hashes_of_different_rows_are_told_apart(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_sums(offsets: Any, items: Any, values: Any) -> Any:
+        return gpu.xp.zeros(len(offsets) - 1, np.uint64)
+
+    monkeypatch.setattr(gpu, "sum_rows", no_sums)
+    level = twins.random_level(np.random.default_rng(3), n_nodes=20, n_nets=30, mean_pins=3)
+    compare(gpu, "contract", level, 3)
+
+
+@pytest.mark.parametrize("changes", [BRIEF, BRIEF | PARALLEL], ids=["search", "parallel"])
+@given(h=counted_hypergraphs(max_nodes=14), data=st.data())
+@settings(max_examples=6)
+def test_whole_partition_of_any_hypergraph(
+    gpu: GpuEngine, changes: dict[str, Any], h: Hypergraph, data: st.DataObject
+) -> None:
+    limits, seed = data.draw(feasible_limits(h)), data.draw(st.integers(0, 9))
+    assert partitions_differ(gpu, h, limits, "fast", changes, seed) == []
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", ["lenet", "16k-model", "16k-rand"])
+@pytest.mark.parametrize(("preset", "seed"), [("fast", 0), ("fast", 1), ("default", 2)])
+def test_whole_partition_of_networks(name: str, preset: str, seed: int) -> None:
+    gpu = start_engine("device")
+    limits = Limits(max_size=1024, max_inbound=4096)
+    assert partitions_differ(gpu, load_network(name), limits, preset, None, seed) == []
+
+
+@needs_gpu
+def test_steps_on_a_large_level() -> None:
+    gpu = start_engine("device")
+    rng = np.random.default_rng(0)
+    level = twins.random_level(rng, n_nodes=20_000, n_nets=10_000, mean_pins=100)
+    for step in twins.STEPS:
+        compare(gpu, step, level, 1)
+
+
+def partitions_differ(
+    gpu: GpuEngine, h: Hypergraph, limits: Limits, preset: str, changes: Any, seed: int
+) -> list[str]:
+    """Differences between the partitions of both engines."""
+    found = []
+    for engine in (CpuEngine(), gpu):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(multilevel, "choose_engine", lambda name, engine=engine: engine)
+            result = multilevel.partition_multilevel(
+                h, limits, preset=preset, config=changes, seed=seed
+            )
+        assert result.engine == engine.name
+        found.append({"parts": result.parts})
+    return list(twins.differences(*found))
+
+
+def test_powers_of_two() -> None:
+    assert [power_of_two(n) for n in (1, 32, 33, 64, 65)] == [32, 32, 64, 64, 128]
+    assert [largest_power(n) for n in (1, 32, 63, 64, 127)] == [32, 32, 32, 64, 64]
