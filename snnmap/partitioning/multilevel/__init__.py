@@ -8,12 +8,14 @@ One specification, two engines with equal answers (`engine_cpu.py`, `engine_gpu.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
+from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.compression import compress
 from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
@@ -83,23 +85,98 @@ def solve(
         return np.zeros(0, np.int32)
     level = engine.upload(problem.level)
     limits = engine.from_host(problem.limits)
+    states = [descend(engine, level, limits, problem, config, seed, progress, clock)]
+    for restart in range(1, config.restarts if not states[0][1] else 1):
+        if progress.expired():
+            break
+        again = descend(
+            engine, level, limits, problem, config, seed + 7919 * restart, progress, clock
+        )
+        states.append(again)
+    population = sorted((state for state, _ in states), key=_cost)
+    for cycle in range(0 if states[0][1] else config.cycles):
+        if progress.expired():
+            break
+        with clock("cycles"):
+            mate = population[1 + cycle % (len(population) - 1)] if len(population) > 1 else None
+            child = improve(
+                engine, level, limits, population[0], mate, problem, config, seed + cycle, progress
+            )
+        if _cost(child) not in {_cost(one) for one in population}:
+            population = sorted([*population, child], key=_cost)[: max(config.restarts, 1)]
+    with clock("completion"):
+        best = population[0]
+        if best.n_parts > config.merge_at_most:
+            return np.unique(engine.to_host(best.parts), return_inverse=True)[1].astype(np.int32)
+        return _merge(engine, level, problem, best)[0]
+
+
+def _cost(state: State) -> tuple[bool, int]:
+    return not state.valid, state.connectivity
+
+
+def descend(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    problem: Problem,
+    config: Config,
+    seed: int,
+    progress: Progress,
+    clock: _Clock,
+) -> tuple[State, bool]:
+    """A partition from scratch, and whether its coarsest level was searched."""
     levels: list[tuple[Level, Any]] = [(level, None)]
     with clock("compression"):
         levels += compress(engine, level, limits, config.compression)
     with clock("coarsening"):
         levels += coarsen(engine, levels[-1][0], limits, config, seed, progress)
     with clock("search"):
-        parts, n_parts = solve_coarsest(engine, levels[-1][0], problem, config, seed, progress)
+        parts, n_parts, searched = solve_coarsest(
+            engine, levels[-1][0], problem, config, seed, progress
+        )
     with clock("refinement"):
         parts = engine.from_host(parts)
         parts, start = uncoarsen(
-            engine, levels, limits, parts, n_parts, config, seed, progress
+            engine, levels, limits, parts, n_parts, config, searched, seed, progress
         )
     with clock("completion"):
         final = complete(engine, level, limits, parts, n_parts, problem, config, seed)
         if start.valid and not (final.valid and final.connectivity <= start.connectivity):
             final = start
-        return _merge(engine, level, problem, final)[0]
+    return final, searched
+
+
+def improve(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    state: State,
+    mate: State | None,
+    problem: Problem,
+    config: Config,
+    seed: int,
+    progress: Progress,
+) -> State:
+    """Coarsen again without crossing the borders of one or two partitions, refine on the way back.
+
+    With a mate the coarse nodes are what both agree on, and refinement may take from either.
+    """
+    borders = state.parts
+    if mate is not None:
+        pairs = state.parts.astype(np.int64) * mate.n_parts + mate.parts
+        borders = engine.xp.unique(pairs, return_inverse=True)[1].astype(np.int32)
+    levels: list[tuple[Level, Any]] = [(level, None)]
+    levels += coarsen(engine, level, limits, config, seed, progress, borders=borders)
+    parts = state.parts
+    for coarse, clusters in levels[1:]:
+        projected = engine.xp.empty(coarse.n_nodes, np.int32)
+        projected[clusters] = parts
+        parts = projected
+    parts, _ = uncoarsen(
+        engine, levels, limits, parts, state.n_parts, config, False, seed, progress
+    )
+    return complete(engine, level, limits, parts, state.n_parts, problem, config, seed)
 
 
 def uncoarsen(
@@ -109,12 +186,12 @@ def uncoarsen(
     parts: Array,
     n_parts: int,
     config: Config,
+    searched: bool,
     seed: int,
     progress: Progress,
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there."""
     knobs = config.refinement
-    searched = small(levels[-1][0], config)
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
         level, clusters = levels[depth]
@@ -195,19 +272,34 @@ def small(level: Level, config: Config) -> bool:
 
 
 def coarsen(
-    engine: Any, level: Level, limits: Array, config: Config, seed: int, progress: Progress
+    engine: Any,
+    level: Level,
+    limits: Array,
+    config: Config,
+    seed: int,
+    progress: Progress,
+    borders: Any = None,
 ) -> list[tuple[Level, Any]]:
-    """Levels by clustering until one is small enough to search, or nothing merges any more."""
+    """Levels by clustering until one is small enough to search, or nothing merges any more.
+
+    With `borders` (int32[n_nodes]) nodes on different sides stay apart on every level.
+    """
     levels: list[tuple[Level, Any]] = []
     progress.start("coarsening", None, "levels")
-    while not small(level, config):
-        clusters, n_clusters = cluster(
-            engine, level, limits, config.coarsening, seed + len(levels)
-        )
-        if n_clusters > config.coarsening.stall * level.n_nodes:
-            break
+    knobs = config.coarsening
+    while borders is not None or not small(level, config):
+        clusters, n_clusters = cluster(engine, level, limits, knobs, seed + len(levels), borders)
+        if n_clusters > knobs.stall * level.n_nodes:
+            if knobs.growth > level.n_nodes:
+                break
+            knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
+            continue
         level = engine.contract(level, clusters, n_clusters)
         levels.append((level, clusters))
+        if borders is not None:
+            projected = engine.xp.empty(n_clusters, np.int32)
+            projected[clusters] = borders
+            borders = projected
         progress.advance(1, note=f"{n_clusters:,} nodes")
     progress.finish()
     return levels
@@ -215,21 +307,24 @@ def coarsen(
 
 def solve_coarsest(
     engine: Any, level: Level, problem: Problem, config: Config, seed: int, progress: Progress
-) -> tuple[Array, int]:
-    """Parts of the coarsest level."""
-    if not small(level, config):
-        alone = engine.xp.arange(level.n_nodes, dtype=np.int32)
-        limits = engine.from_host(problem.limits)
-        return _merge(
-            engine, level, problem, examine(engine, level, limits, alone, level.n_nodes)
-        )
-    host = engine.download(level)
-    hunt = Search(host, problem.limits, config.search, problem.max_parts)
-    total = config.search.population + config.search.generations * config.search.batch
-    progress.start("searching", total, "partitions")
-    found = hunt.run(seed, progress)
-    progress.finish()
-    return found.parts, found.n_parts
+) -> tuple[Array, int, bool]:
+    """(parts of the coarsest level on the host, their number, whether they were searched)."""
+    if small(level, config):
+        hunt = Search(engine.download(level), problem.limits, config.search, problem.max_parts)
+        if level.n_pins * hunt.count_parts(seed) <= config.search.most_work:
+            total = config.search.population + config.search.generations * config.search.batch
+            progress.start("searching", total, "partitions")
+            found = hunt.run(seed, progress)
+            progress.finish()
+            return found.parts, found.n_parts, True
+    if level.n_nodes > config.merge_at_most:
+        # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
+        parts = kct.pack_in_order(engine.download(level), problem.limits)
+        return parts, int(parts.max(initial=-1)) + 1, False
+    alone = engine.xp.arange(level.n_nodes, dtype=np.int32)
+    limits = engine.from_host(problem.limits)
+    state = examine(engine, level, limits, alone, level.n_nodes)
+    return *_merge(engine, level, problem, state), False
 
 
 class _Clock:

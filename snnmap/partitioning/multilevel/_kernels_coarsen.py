@@ -10,14 +10,14 @@ from snnmap.partitioning.multilevel._kernels_search import scramble
 
 @njit(cache=True, nogil=True)
 def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets,  # type: ignore[no-untyped-def]
-                  out_offsets, out_nets, out_weights, net_weights, leaders, settled, loads, cap, limits, turns, turn,
+                  out_offsets, out_nets, out_weights, net_weights, leaders, settled, loads, cap, limits, turns, borders, turn,
                   max_nets, max_pins, seed, targets, scores, start, stop):
     """Cluster that each unsettled node of this turn shares most with, or -1.
 
     Sharing is the sum over common nets of weight / pins. At most about `max_nets` nets of a node and
     `max_pins` pins of a net are looked at: nets whose hash is small (the same for all nodes, so that
     neighbours see the same nets), pins at equal strides. Clusters led by nodes that may move in
-    this turn are left out; loads of node and cluster together must keep within `cap` and `limits`.
+    this turn, or beyond a border, are left out; loads of node and cluster together must keep within `cap` and `limits`.
     """
     n = len(leaders)
     gathered = np.zeros(n, np.int64)
@@ -66,7 +66,9 @@ def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_we
             u = touched[t]
             score = gathered[u]
             gathered[u] = 0
-            if u == v or score < best_score or (turns[u] == turn and not settled[u]):
+            if u == v or score < best_score or borders[u] != borders[v]:
+                continue
+            if turns[u] == turn and not settled[u]:
                 continue
             fits = loads[u, 0] + loads[v, 0] <= cap
             for r in range(loads.shape[1]):

@@ -134,3 +134,38 @@ def contract_level(level, clusters, n_clusters):  # type: ignore[no-untyped-def]
     return (offsets, pins, new_source_offsets, new_nodes, new_weights, node_offsets, node_nets,
             out_offsets, out_nets, out_weights, weights[:n_new].copy(),
             new_counts[:n_new].copy(), new_resources)
+
+
+@njit(cache=True, nogil=True)
+def pack_in_order(level, limits):  # type: ignore[no-untyped-def]
+    """Next fit: nodes in order fill a part until one more would break a limit (unions are exact)."""
+    (_, _, _, _, _, node_offsets, node_nets, _, _, _, net_weights, counts, resources) = level
+    n_additive, n_distinct = resources.shape[1], counts.shape[1]
+    parts = np.empty(len(resources), np.int32)
+    held = np.zeros(n_additive + n_distinct, np.int64)
+    more = np.zeros(n_additive + n_distinct, np.int64)
+    stamps = np.full(len(net_weights), -1, np.int64)
+    part = 0
+    for v in range(len(resources)):
+        for attempt in range(2):
+            fits = True
+            for r in range(n_additive):
+                more[r] = resources[v, r]
+            for c in range(n_distinct):
+                more[n_additive + c] = 0
+                for j in range(node_offsets[v], node_offsets[v + 1]):
+                    if stamps[node_nets[j]] != part:
+                        more[n_additive + c] += counts[node_nets[j], c]
+            for i in range(len(held)):
+                fits &= held[i] + more[i] <= limits[i]
+            if fits or attempt == 1:
+                break
+            if held.any():
+                part += 1
+                held[:] = 0
+        parts[v] = part
+        for i in range(len(held)):
+            held[i] += more[i]
+        for j in range(node_offsets[v], node_offsets[v + 1]):
+            stamps[node_nets[j]] = part
+    return parts

@@ -17,6 +17,7 @@ from numba import njit, uint64
 from snnmap._rows import mix64
 
 _NONE = np.int64(-(1 << 62))
+_TRIES = 8  # candidates whose exact union is tested before a node stays alone
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -375,7 +376,7 @@ def cluster_nodes(level, limits, cap, target, within, seed):  # type: ignore[no-
                     scores[u] += (source_weights[i] << 6) // size + 1
         me = leaders[v]
         joined = -1
-        while joined < 0:
+        for _ in range(_TRIES):
             best = -1
             best_score = np.int64(0)
             best_tie = uint64(0)
@@ -412,8 +413,8 @@ def cluster_nodes(level, limits, cap, target, within, seed):  # type: ignore[no-
                 fits &= loads[best, n_additive + c] + extra[c] <= limits[n_additive + c]
             if fits:
                 joined = best
-            else:
-                scores[best] = -1
+                break
+            scores[best] = -1
         for t in range(n_touched):
             scores[touched[t]] = 0
         if joined < 0:

@@ -42,9 +42,18 @@ def accept_prefix(xp: Any, order: Array, groups: Array, amounts: Array, room: Ar
 
 
 def cluster(
-    engine: Any, level: Level, limits: Array, config: CoarseningConfig, seed: int
+    engine: Any,
+    level: Level,
+    limits: Array,
+    config: CoarseningConfig,
+    seed: int,
+    borders: Array | None = None,
 ) -> tuple[Array, int]:
-    """(int32[n_nodes] cluster of each node, number of clusters); clusters keep all limits."""
+    """(int32[n_nodes] cluster of each node, number of clusters).
+
+    Clusters keep all limits and never cross a border: nodes with different `borders` (int32[n_nodes])
+    stay apart.
+    """
     xp = engine.xp
     n = level.n_nodes
     loads = engine.node_loads(level)
@@ -70,6 +79,7 @@ def cluster(
             max_nets=config.max_nets,
             max_pins=config.max_pins,
             seed=seed,
+            borders=borders,
         )
         movers = xp.flatnonzero(targets >= 0)
         if len(movers) == 0:

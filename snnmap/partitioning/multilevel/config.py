@@ -65,6 +65,7 @@ class SearchConfig:
         spare_parts: empty parts that refinement at the finest level may fill.
         fill: a new partition first fills parts to a share of the limits drawn from this range.
         overload_price: price by which partitions are compared.
+        most_work: levels with more pins x parts than this are refined in parallel instead.
     """
 
     population: int = 8
@@ -79,6 +80,7 @@ class SearchConfig:
     spare_parts: int = 1
     fill: tuple[float, float] = (0.9, 1.0)
     overload_price: float = 4096.0
+    most_work: int = 12_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +113,22 @@ class RefinementConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings of one run; see the phases' own classes."""
+    """All settings of one run; see the phases' own classes.
+
+    Attributes:
+        compression, coarsening, search, refinement: the phases.
+        merge_at_most: parts are merged pairwise when there are at most this many.
+        restarts: descents from scratch of a network that is not searched; the best are kept.
+        cycles: after them, recombinations of the best with the next ones (alone: V-cycles).
+    """
 
     compression: CompressionConfig = field(default_factory=CompressionConfig)
     coarsening: CoarseningConfig = field(default_factory=CoarseningConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     refinement: RefinementConfig = field(default_factory=RefinementConfig)
-    repetitions: int = 1
+    merge_at_most: int = 1536
+    restarts: int = 1
+    cycles: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as TOML and JSON hold them."""
@@ -133,7 +144,9 @@ PRESETS: dict[str, Config] = {
     "quality": Config(
         compression=CompressionConfig(nodes=6000),
         search=SearchConfig(population=24, batch=12, generations=120),
-        refinement=RefinementConfig(rounds=24, finest_rounds=36, patience=18),
+        refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
+        restarts=3,
+        cycles=6,
     ),
 }
 

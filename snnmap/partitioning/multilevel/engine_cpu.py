@@ -202,6 +202,7 @@ class CpuEngine:
         max_nets: int,
         max_pins: int,
         seed: int,
+        borders: Array | None = None,
     ) -> tuple[Array, Array]:
         """(cluster each node of this turn would join or -1, its score)."""
         targets = np.empty(level.n_nodes, np.int32)
@@ -216,6 +217,7 @@ class CpuEngine:
             cap,
             limits,
             turns,
+            np.zeros(level.n_nodes, np.int32) if borders is None else borders,
             turn,
             max_nets,
             max_pins,

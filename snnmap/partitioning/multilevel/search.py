@@ -143,6 +143,10 @@ class Search:
 
     # ---------------------------------------------------------------- individuals
 
+    def count_parts(self, seed: int) -> int:
+        """Parts that a partition of this level starts with."""
+        return len(self.coarsen(None, seed)[-1][0][12])
+
     def create(self, seed: int) -> Individual:
         """A new partition from scratch."""
         low, high = self.config.fill
