@@ -80,7 +80,8 @@ def test_the_site_shows_every_page() -> None:
     import yaml
 
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    assert sorted(nav) == sorted(p.name for p in (ROOT / "docs").glob("*.md"))
+    docs = ROOT / "docs"
+    assert sorted(nav) == sorted(p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))
 
 
 def test_the_command_page_is_up_to_date() -> None:
