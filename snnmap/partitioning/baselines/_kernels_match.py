@@ -130,49 +130,58 @@ def _pair_fits(net, shared, node, other):
 
 
 @njit(cache=True, nogil=True)
-def match_nodes(net, state, order, window, start, stop):
-    """Match order[start:stop], in that order, with their best unmatched partner that fits.
+def best_partner(net, state, node, window):
+    """(partner, rating) of `node` among the unmatched nodes with which it fits; (-1, -1) if none.
 
-    Best: largest shared h-edge weight, then smaller id. Where no neighbour fits, the largest of the
-    next `window` unmatched nodes that fits is taken (0: none), which packs leftovers. Returns the
-    pairs made.
+    rating = shared h-edge weight / size of the partner; ties go to the smaller id. Where no
+    neighbour fits, the largest of the next `window` unmatched nodes that fits is taken (0: none).
     """
-    n_nodes = len(state.mates)
-    pairs = 0
+    state.mates[node] = node  # not its own neighbour
+    n_touched = rate_neighbours(net, state, node)
+    best, best_rating = np.int64(-1), np.int64(-1)
+    for i in range(n_touched):
+        other = np.int64(state.touched[i])
+        rating = state.scores[other] // max(net.needs[other, 0], 1)
+        if (rating > best_rating or (rating == best_rating and other < best)) and _pair_fits(
+            net, state.shared, node, other
+        ):
+            best, best_rating = other, rating
+    if best < 0:
+        largest = np.int64(-1)
+        for stranger in range(node + 1, len(state.mates)):
+            if window == 0:
+                break
+            if state.mates[stranger] >= 0:
+                continue
+            size = net.needs[stranger, 0]
+            if size > largest and _pair_fits(net, state.shared, node, stranger):
+                best, largest = np.int64(stranger), size
+            window -= 1
+    for i in range(n_touched):
+        state.scores[state.touched[i]] = 0
+        state.shared[state.touched[i], :] = 0
+    state.mates[node] = NOBODY
+    return best, best_rating
+
+
+@njit(cache=True, nogil=True)
+def rate_nodes(net, state, ratings, start, stop):
+    """ratings[n] = rating of the best partner of nodes start..stop-1 while nobody is matched."""
+    for node in range(start, stop):
+        _, ratings[node] = best_partner(net, state, node, 0)
+
+
+@njit(cache=True, nogil=True)
+def match_nodes(net, state, order, window, start, stop):
+    """Match each node of order[start:stop], in that order, with its best partner (see there)."""
     for at in range(start, stop):
         node = order[at]
         if state.mates[node] >= 0:
             continue
-        state.mates[node] = node  # nobody may choose it while it chooses
-        n_touched = rate_neighbours(net, state, node)
-        best, best_score = -1, -1
-        for i in range(n_touched):
-            other = state.touched[i]
-            score = state.scores[other]
-            if (score > best_score or (score == best_score and other < best)) and _pair_fits(
-                net, state.shared, node, other
-            ):
-                best, best_score = other, score
-        if best < 0 and window > 0:
-            left, largest = window, -1
-            for other in range(node + 1, n_nodes):
-                if state.mates[other] >= 0:
-                    continue
-                if net.needs[other, 0] > largest and _pair_fits(net, state.shared, node, other):
-                    best, largest = other, net.needs[other, 0]
-                left -= 1
-                if left == 0:
-                    break
-        for i in range(n_touched):
-            other = state.touched[i]
-            state.scores[other] = 0
-            state.shared[other, :] = 0
-        state.mates[node] = NOBODY
-        if best >= 0:
-            state.mates[node] = best
-            state.mates[best] = node
-            pairs += 1
-    return pairs
+        mate, _ = best_partner(net, state, node, window)
+        if mate >= 0:
+            state.mates[node] = mate
+            state.mates[mate] = node
 
 
 @njit(cache=True, nogil=True)

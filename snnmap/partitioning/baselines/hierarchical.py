@@ -1,16 +1,17 @@
 """The sequential multi-level method under limits on axons, made fair.
 
-Heavy-edge matching merges pairs of nodes for as long as any pair fits; the coarse nodes that remain
-are the parts. They are then unfolded level by level, with greedy sweeps and FM passes on each.
-Limits are inclusive and exact on every level, because contraction keeps the roles of pins and the
-number of axons of an h-edge; gains are those of the connectivity; no valid state is left for a
-worse one.
+Heavy-edge matching, best pairs first, merges nodes for as long as any pair fits; the coarse nodes
+that remain are the parts. They are then unfolded level by level, with greedy sweeps and FM passes
+on each. Limits are inclusive and exact on every level, because contraction keeps the roles of pins
+and the number of axons of an h-edge; gains are those of the connectivity; no valid state is left
+for a worse one.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.baselines._kernels_cells import cells_of
 from snnmap.partitioning.baselines._kernels_grow import fill_in_order, growing
-from snnmap.partitioning.baselines._kernels_match import match_nodes, matching, number_pairs
+from snnmap.partitioning.baselines._kernels_match import (
+    match_nodes,
+    matching,
+    number_pairs,
+    rate_nodes,
+)
 from snnmap.partitioning.baselines._kernels_refine import fm_pass, moves, sweep
 from snnmap.partitioning.baselines.network import Network, network_of, read_only
 from snnmap.partitioning.baselines.overlap import grow_parts
@@ -123,11 +129,17 @@ def _match(
     h = level.hypergraph
     net = network_of(h, limits, synapses=level.synapses)
     state = matching(h.n_nodes, h.n_groups)
-    order = rng.permutation(h.n_nodes)
-    for start in range(0, h.n_nodes, _CHUNK):
+    ratings = np.full(h.n_nodes, -1, np.int64)
+    bounds = [*range(0, h.n_nodes, _CHUNK), h.n_nodes]
+    for start, stop in pairwise(bounds):
         if progress.expired():
             break
-        stop = min(start + _CHUNK, h.n_nodes)
+        rate_nodes(net, state, ratings, start, stop)
+    order = rng.permutation(h.n_nodes)  # among equals
+    order = order[np.argsort(-ratings[order], kind="stable")]
+    for start, stop in pairwise(bounds):
+        if progress.expired():
+            break
         match_nodes(net, state, order, window, start, stop)
     clusters = np.empty(h.n_nodes, np.int32)
     return clusters, number_pairs(state.mates, clusters)
