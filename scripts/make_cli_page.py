@@ -16,8 +16,8 @@ INTRO = """# All commands
 Made from `snnmap COMMAND --help` by `scripts/make_cli_page.py`.
 
 Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the answer is no (`check`, `verify`), 2 a mistake in what was
-asked, in one line on stderr, 70 a fault of snnmap itself, 130 interrupted. `SNNMAP_NUM_THREADS` sets the number of CPU threads where there is no `--jobs`;
-`SNNMAP_DEBUG=1` adds the traceback to one-line errors.
+asked, in one line on stderr, 70 a fault of snnmap itself, 130 interrupted. `SNNMAP_NUM_THREADS` sets the number of CPU threads
+where there is no `--jobs`; `SNNMAP_DEBUG=1` adds the traceback to one-line errors.
 """
 
 
