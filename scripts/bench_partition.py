@@ -89,7 +89,9 @@ def run(name: str, preset: str, engine: str, seed: int, repeat: int) -> dict[str
 
 def main() -> None:
     """Parse, run, record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=list(NETWORKS))
     parser.add_argument("--preset", default="default")
     parser.add_argument("--engine", default="cpu")
@@ -98,12 +100,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     rows = [run(name, args.preset, args.engine, args.seed, args.repeat) for name in args.names]
-    means = {key: float(np.exp(np.mean([np.log(r[key]) for r in rows]))) for key in ("to_peer", "to_best_known")}
+    means = {
+        key: float(np.exp(np.mean([np.log(r[key]) for r in rows])))
+        for key in ("to_peer", "to_best_known")
+    }
     print("geometric means:", " ".join(f"{k} {v:.4f}" for k, v in means.items()))
     if args.out:
         record = {
-            "machine": {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(), "threads": thread_count()},
-            "versions": {"python": platform.python_version(), **{p: version(p) for p in ("numpy", "numba", "scipy")}},
+            "machine": {
+                "cpu": platform.processor() or platform.machine(),
+                "cores": os.cpu_count(),
+                "threads": thread_count(),
+            },
+            "versions": {
+                "python": platform.python_version(),
+                **{p: version(p) for p in ("numpy", "numba", "scipy")},
+            },
             "date": time.strftime("%Y-%m-%d"),
             "geometric_means": means,
             "rows": rows,

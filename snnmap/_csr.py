@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
 
     Args:
         pins: int32[...], rows ascending.
-        starts, counts: int64[n_rows].
+        starts: int64[n_rows], where each row begins.
+        counts: int64[n_rows], its length.
 
     Returns:
         (group of each row, first row of each group), both int64; groups are numbered by their
@@ -104,7 +106,7 @@ def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> t
                 int(a),
                 int(b),
             )
-            for a, b in zip(bounds, bounds[1:], strict=False)
+            for a, b in pairwise(bounds)
         ],
     )
     return compact(offsets, out, counts)
@@ -138,7 +140,7 @@ def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
     """(offsets int64[n_nodes + 1], rows int32): for each id the rows that hold it, ascending."""
     n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
     bounds = [n_nodes * i // n_chunks for i in range(n_chunks + 1)]
-    ranges = list(zip(bounds, bounds[1:], strict=False))
+    ranges = list(pairwise(bounds))
     counts = np.zeros(n_nodes, np.int64)
     map_tasks(_rows.count_pins, [(pins, counts, a, b) for a, b in ranges])
     out_offsets = offsets_of(counts)

@@ -94,6 +94,4 @@ class LimitError(SnnmapError):
         self.remedy = remedy
         self.profile = profile
         of = f" of profile {profile!r}" if profile else ""
-        super().__init__(
-            f"{what}: {quantity} {value:,} exceeds the limit {limit:,}{of}; {remedy}"
-        )
+        super().__init__(f"{what}: {quantity} {value:,} exceeds the limit {limit:,}{of}; {remedy}")

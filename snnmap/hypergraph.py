@@ -149,7 +149,9 @@ class Hypergraph:
             source_offsets: int64[n_hedges + 1] if h-edges do not have exactly one source each.
             axon_counts: int64[n_hedges], default 1 each.
             node_sizes: int64[n_nodes], default 1 each.
-            populations, projections, name: see the class.
+            populations: see the class.
+            projections: see the class.
+            name: of the network.
 
         Raises:
             InputError: an id out of range, a weight that is negative or not finite, offsets that do
@@ -251,12 +253,12 @@ class Hypergraph:
 
     @cached_property
     def n_pins(self) -> int:
-        """Sum over h-edges of distinct sources and destinations (the literature's sum of \\|e\\|)."""
+        r"""Sum over h-edges of distinct sources and destinations (the literature's sum of \|e\|)."""
         return int(self.hedge_cardinalities.sum())
 
     @cached_property
     def hedge_cardinalities(self) -> Array:
-        """int64[n_hedges]: \\|e\\|, distinct pins of each h-edge, sources included."""
+        r"""int64[n_hedges]: \|e\|, distinct pins of each h-edge, sources included."""
         fan_out = np.diff(self.group_offsets)[self.hedge_groups]
         return fan_out + np.diff(self.source_offsets) - self._self_loops
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -77,5 +78,5 @@ def for_chunks(
         bounds[0], bounds[-1] = 0, n
     else:
         bounds = shares
-    tasks = [(*args, a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    tasks = [(*args, a, b) for a, b in pairwise(bounds) if a < b]
     return map_tasks(kernel, tasks)

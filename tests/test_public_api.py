@@ -16,7 +16,7 @@ Mapping NetworkBuilder NetworkError OutputError Partition Placement Population P
 Projection SnnmapError StoredMapping TrafficReport __version__ check_network from_object
 load_network load_profile map_network measure_traffic network_names part_hypergraph partition place
 profile_names read_mapping read_network restore_mapping write_network
-""".split()  # noqa: SIM905
+""".split()
 
 
 def test_the_public_names_are_these() -> None:

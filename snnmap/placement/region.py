@@ -100,6 +100,19 @@ class Region:
             return cells, np.zeros_like(cells)
         return cells // self.n_rows, cells % self.n_rows
 
+    def including(self, cores: Array) -> Region:
+        """The same cells, and those columns and rows that hold `cores` int[n, 2] as well.
+
+        New cells are blocked unless they are among `cores`; all of `cores` are free.
+        """
+        xs, ys = np.union1d(self.xs, cores[:, 0]), np.union1d(self.ys, cores[:, 1])
+        wide = Region(self.metric, xs, ys, np.ones(len(xs) * len(ys), bool), self.fixed.copy())
+        wide.blocked[wide.cells_of(self.cores)] = self.blocked
+        wide.blocked[wide.cells_of(np.asarray(cores, np.int64))] = False
+        kept = self.fixed >= 0
+        wide.fixed[kept] = wide.cells_of(self.cores[self.fixed[kept]])
+        return wide
+
     def cells_of(self, cores: Array) -> Array:
         """int64[n]: cells of global cores int[n, 2] that lie in the region."""
         columns, rows = np.searchsorted(self.xs, cores[:, 0]), np.searchsorted(self.ys, cores[:, 1])

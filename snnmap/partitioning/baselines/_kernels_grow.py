@@ -70,7 +70,7 @@ def fits(net, state, part, node):
             g = net.hedge_groups[e]
             if state.inbound[g] != part and state.tried[g] != node:
                 extra[3] += net.hedge_axons[e]
-    for k in range(5):  # noqa: SIM110
+    for k in range(5):
         if state.used[k] + extra[k] > net.caps[k]:
             return False
     return True

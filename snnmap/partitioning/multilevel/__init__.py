@@ -86,13 +86,12 @@ def solve(
     level = engine.upload(problem.level)
     limits = engine.from_host(problem.limits)
     states = [descend(engine, level, limits, problem, config, seed, progress, clock)]
-    for restart in range(1, config.restarts if not states[0][1] else 1):
+    again = not states[0][1] and level.n_pins <= config.restart_pins
+    for restart in range(1, config.restarts if again else 1):
         if progress.expired():
             break
-        again = descend(
-            engine, level, limits, problem, config, seed + 7919 * restart, progress, clock
-        )
-        states.append(again)
+        other_seed = seed + 7919 * restart
+        states.append(descend(engine, level, limits, problem, config, other_seed, progress, clock))
     population = sorted((state for state, _ in states), key=_cost)
     for cycle in range(0 if states[0][1] else config.cycles):
         if progress.expired():
@@ -252,13 +251,15 @@ def complete(
     return examine(engine, level, limits, parts, state.n_parts)
 
 
-def _merge(engine: Any, level: Level, problem: Problem, state: State) -> tuple[Array, int]:
-    """Parts on the host, joined to the fewest."""
+def _merge(
+    engine: Any, level: Level, problem: Problem, state: State, limits: Array | None = None
+) -> tuple[Array, int]:
+    """Parts on the host, joined to the fewest within the problem's (or other) limits."""
     return merge_parts(
         engine.to_host(state.parts),
         state.n_parts,
         engine.to_host(state.loads),
-        problem.limits,
+        problem.limits if limits is None else limits,
         type(state.table)(*(engine.to_host(a) for a in state.table)),
         engine.to_host(level.counts),
         engine.to_host(level.net_weights),
@@ -324,7 +325,11 @@ def solve_coarsest(
     alone = engine.xp.arange(level.n_nodes, dtype=np.int32)
     limits = engine.from_host(problem.limits)
     state = examine(engine, level, limits, alone, level.n_nodes)
-    return *_merge(engine, level, problem, state), False
+    # Coarse borders cost axons that refinement wins back: first parts may exceed distinct limits a little.
+    roomy = problem.limits.copy()
+    distinct = roomy[level.resources.shape[1] :]
+    distinct += distinct // 100 * config.merge_slack_percent
+    return *_merge(engine, level, problem, state, roomy), False
 
 
 class _Clock:

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Compiled steps of parallel coarsening; each has a twin in ``kernels/coarsen.cu``."""
 
 from __future__ import annotations
@@ -9,9 +10,34 @@ from snnmap.partitioning.multilevel._kernels_search import scramble
 
 
 @njit(cache=True, nogil=True)
-def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets,  # type: ignore[no-untyped-def]
-                  out_offsets, out_nets, out_weights, net_weights, leaders, settled, loads, cap, limits, turns, borders, turn,
-                  max_nets, max_pins, seed, targets, scores, start, stop):
+def rate_clusters(
+    net_offsets,
+    net_pins,
+    source_offsets,
+    source_nodes,
+    source_weights,
+    node_offsets,
+    node_nets,
+    out_offsets,
+    out_nets,
+    out_weights,
+    net_weights,
+    leaders,
+    settled,
+    loads,
+    cap,
+    limits,
+    turns,
+    borders,
+    turn,
+    max_nets,
+    max_pins,
+    seed,
+    targets,
+    scores,
+    start,
+    stop,
+):
     """Cluster that each unsettled node of this turn shares most with, or -1.
 
     Sharing is the sum over common nets of weight / pins. At most about `max_nets` nets of a node and
@@ -28,7 +54,11 @@ def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_we
             continue
         n_touched = 0
         for side in range(2):
-            first, last = (node_offsets[v], node_offsets[v + 1]) if side == 0 else (out_offsets[v], out_offsets[v + 1])
+            first, last = (
+                (node_offsets[v], node_offsets[v + 1])
+                if side == 0
+                else (out_offsets[v], out_offsets[v + 1])
+            )
             bar = uint64(0xFFFFFFFFFFFFFFFF)
             if last - first > max_nets:
                 bar = uint64(0xFFFFFFFFFFFFFFFF) // uint64(last - first) * uint64(max_nets)
@@ -83,7 +113,7 @@ def rate_clusters(net_offsets, net_pins, source_offsets, source_nodes, source_we
 
 
 @njit(cache=True, nogil=True)
-def sum_by_row(offsets, items, values, sums, start, stop):  # type: ignore[no-untyped-def]
+def sum_by_row(offsets, items, values, sums, start, stop):
     """sums[i] = wrapping sum of values[item] over row i, for uint64 values."""
     for row in range(start, stop):
         total = uint64(0)
@@ -93,7 +123,7 @@ def sum_by_row(offsets, items, values, sums, start, stop):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):  # type: ignore[no-untyped-def]
+def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):
     """loads[v] = what node v alone puts on a part."""
     for v in range(start, stop):
         for r in range(resources.shape[1]):

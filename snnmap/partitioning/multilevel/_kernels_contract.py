@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Compiled contraction of small levels, and restriction of a level's incidence lists."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from snnmap._rows import mix64
 
 
 @njit(cache=True, nogil=True)
-def invert(offsets, items, n):  # type: ignore[no-untyped-def]
+def invert(offsets, items, n):
     """(offsets int64[n + 1], rows int32, places int64): where each id stands, rows ascending."""
     new_offsets = np.zeros(n + 1, np.int64)
     for j in range(len(items)):
@@ -29,10 +30,23 @@ def invert(offsets, items, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def contract_level(level, clusters, n_clusters):  # type: ignore[no-untyped-def]
+def contract_level(level, clusters, n_clusters):
     """The level whose nodes are the clusters: nets with equal pins become one, equal sources too."""
-    (net_offsets, net_pins, source_offsets, source_nodes, source_weights, _, _, _, _, _,
-     net_weights, counts, resources) = level
+    (
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        source_weights,
+        _,
+        _,
+        _,
+        _,
+        _,
+        net_weights,
+        counts,
+        resources,
+    ) = level
     n_nets = len(net_weights)
     pins = np.empty(len(net_pins), np.int32)
     offsets = np.zeros(n_nets + 1, np.int64)
@@ -131,13 +145,25 @@ def contract_level(level, clusters, n_clusters):  # type: ignore[no-untyped-def]
             new_nodes[cursor[out_nets[j]]] = u
             new_weights[cursor[out_nets[j]]] = out_weights[j]
             cursor[out_nets[j]] += 1
-    return (offsets, pins, new_source_offsets, new_nodes, new_weights, node_offsets, node_nets,
-            out_offsets, out_nets, out_weights, weights[:n_new].copy(),
-            new_counts[:n_new].copy(), new_resources)
+    return (
+        offsets,
+        pins,
+        new_source_offsets,
+        new_nodes,
+        new_weights,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        out_nets,
+        out_weights,
+        weights[:n_new].copy(),
+        new_counts[:n_new].copy(),
+        new_resources,
+    )
 
 
 @njit(cache=True, nogil=True)
-def pack_in_order(level, limits):  # type: ignore[no-untyped-def]
+def pack_in_order(level, limits):
     """Next fit: nodes in order fill a part until one more would break a limit (unions are exact)."""
     (_, _, _, _, _, node_offsets, node_nets, _, _, _, net_weights, counts, resources) = level
     n_additive, n_distinct = resources.shape[1], counts.shape[1]

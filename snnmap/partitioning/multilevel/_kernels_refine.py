@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Compiled steps of parallel refinement; each has a twin in ``kernels/refine.cu``.
 
 All work on the sparse table of a partition: for every net the parts it touches, with the number of
@@ -16,7 +17,9 @@ _NONE = np.int64(-(1 << 62))
 
 
 @njit(cache=True, nogil=True)
-def count_parts(net_offsets, net_pins, source_offsets, source_nodes, parts, n_parts, sizes, start, stop):  # type: ignore[no-untyped-def]
+def count_parts(
+    net_offsets, net_pins, source_offsets, source_nodes, parts, n_parts, sizes, start, stop
+):
     """sizes[g] = parts that net g touches with pins or sources."""
     seen = np.full(n_parts, -1, np.int64)
     for g in range(start, stop):
@@ -35,8 +38,23 @@ def count_parts(net_offsets, net_pins, source_offsets, source_nodes, parts, n_pa
 
 
 @njit(cache=True, nogil=True)
-def fill_table(net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, counts,  # type: ignore[no-untyped-def]
-               parts, n_parts, offsets, table_parts, table_pins, table_sources, start, stop):
+def fill_table(
+    net_offsets,
+    net_pins,
+    source_offsets,
+    source_nodes,
+    source_weights,
+    net_weights,
+    counts,
+    parts,
+    n_parts,
+    offsets,
+    table_parts,
+    table_pins,
+    table_sources,
+    start,
+    stop,
+):
     """Fill the table's rows; returns (connectivity, distinct loads int64[n_parts, n_distinct])."""
     place = np.full(n_parts, -1, np.int64)
     loads = np.zeros((n_parts, counts.shape[1]), np.int64)
@@ -72,9 +90,36 @@ def fill_table(net_offsets, net_pins, source_offsets, source_nodes, source_weigh
 
 
 @njit(cache=True, nogil=True)
-def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights, counts, resources,  # type: ignore[no-untyped-def]
-                  parts, offsets, table_parts, table_pins, table_sources, loads, limits, prices, locked, strict,
-                  haven, seed, slack, targets, gains, plain_gains, incoming, outgoing, start, stop):
+def propose_moves(
+    node_offsets,
+    node_nets,
+    out_offsets,
+    out_nets,
+    out_weights,
+    net_weights,
+    counts,
+    resources,
+    parts,
+    offsets,
+    table_parts,
+    table_pins,
+    table_sources,
+    loads,
+    limits,
+    prices,
+    locked,
+    strict,
+    haven,
+    seed,
+    slack,
+    targets,
+    gains,
+    plain_gains,
+    incoming,
+    outgoing,
+    start,
+    stop,
+):
     """Best move of every node in isolation, or target -1.
 
     Soft (strict = 0): gain = connectivity saved - price * overload made; moves down to
@@ -204,8 +249,24 @@ def propose_moves(node_offsets, node_nets, out_offsets, out_nets, out_weights, n
 
 
 @njit(cache=True, nogil=True)
-def gains_in_sequence(net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, parts,  # type: ignore[no-untyped-def]
-                      targets, ranks, n_parts, offsets, table_parts, table_pins, table_sources, start, stop):
+def gains_in_sequence(
+    net_offsets,
+    net_pins,
+    source_offsets,
+    source_nodes,
+    source_weights,
+    net_weights,
+    parts,
+    targets,
+    ranks,
+    n_parts,
+    offsets,
+    table_parts,
+    table_pins,
+    table_sources,
+    start,
+    stop,
+):
     """int64[n_nodes]: connectivity that each proposed move saves after all moves of better rank.
 
     Net by net the moving pins and sources are replayed in order of rank on a private copy of the
@@ -228,7 +289,9 @@ def gains_in_sequence(net_offsets, net_pins, source_offsets, source_nodes, sourc
                 n += 1
         for j in range(first_source, last_source):
             if targets[source_nodes[j]] >= 0:
-                events[n] = (np.int64(ranks[source_nodes[j]]) << 32) | last - first + j - first_source
+                events[n] = (
+                    np.int64(ranks[source_nodes[j]]) << 32
+                ) | last - first + j - first_source
                 n += 1
         if n == 0:
             continue
@@ -266,7 +329,11 @@ def gains_in_sequence(net_offsets, net_pins, source_offsets, source_nodes, sourc
             sources[table_parts[s]] = 0
         for i in range(n):
             j = events[i] & np.int64(0xFFFFFFFF)
-            v = net_pins[first + j] if j < last - first else source_nodes[first_source + j - (last - first)]
+            v = (
+                net_pins[first + j]
+                if j < last - first
+                else source_nodes[first_source + j - (last - first)]
+            )
             pins[targets[v]] = 0
             sources[targets[v]] = 0
     return gains

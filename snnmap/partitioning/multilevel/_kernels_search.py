@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Compiled sequential search on small levels: exact moves on a dense table of nets x parts.
 
 ``pins[g, p]`` counts the pins of net g in part p, ``sources[g, p]`` sums the weights of its sources
@@ -21,16 +22,29 @@ _TRIES = 8  # candidates whose exact union is tested before a node stays alone
 
 
 @njit(cache=True, nogil=True, inline="always")
-def scramble(x, seed):  # type: ignore[no-untyped-def]
+def scramble(x, seed):
     """Hash of (x, seed) that breaks ties."""
     return mix64(uint64(x) * uint64(0x9E3779B97F4A7C15) + uint64(seed) * uint64(0xD1B54A32D192ED03))
 
 
 @njit(cache=True, nogil=True)
-def fill_state(level, parts, pins, sources, benefit, loads):  # type: ignore[no-untyped-def]
+def fill_state(level, parts, pins, sources, benefit, loads):
     """Set the dense table and the loads of a partition; returns its connectivity (constant apart)."""
-    (net_offsets, net_pins, source_offsets, source_nodes, source_weights,
-     _, _, _, _, _, net_weights, counts, resources) = level
+    (
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        source_weights,
+        _,
+        _,
+        _,
+        _,
+        _,
+        net_weights,
+        counts,
+        resources,
+    ) = level
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     pins[:] = 0
     sources[:] = 0
@@ -56,13 +70,26 @@ def fill_state(level, parts, pins, sources, benefit, loads):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def best_move(v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains):  # type: ignore[no-untyped-def]
+def best_move(v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains):
     """(part, gain) of v's best move by the soft objective; part -1 if it has no neighbour elsewhere.
 
     A part may be overfilled to at most 5/4 of a limit with a price, and not at all without.
     """
-    (_, _, _, _, _, node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights,
-     counts, resources) = level
+    (
+        _,
+        _,
+        _,
+        _,
+        _,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        out_nets,
+        out_weights,
+        net_weights,
+        counts,
+        resources,
+    ) = level
     n_parts = len(loads)
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     a = parts[v]
@@ -145,10 +172,23 @@ def best_move(v, level, parts, pins, sources, benefit, loads, limits, prices, se
 
 
 @njit(cache=True, nogil=True)
-def move(v, b, level, parts, pins, sources, benefit, loads):  # type: ignore[no-untyped-def]
+def move(v, b, level, parts, pins, sources, benefit, loads):
     """Put v into part b and keep the table and the loads true."""
-    (_, _, _, _, _, node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights,
-     counts, resources) = level
+    (
+        _,
+        _,
+        _,
+        _,
+        _,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        out_nets,
+        out_weights,
+        net_weights,
+        counts,
+        resources,
+    ) = level
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     a = parts[v]
     parts[v] = b
@@ -178,7 +218,7 @@ def move(v, b, level, parts, pins, sources, benefit, loads):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def node_loads(level):  # type: ignore[no-untyped-def]
+def node_loads(level):
     """int64[n_nodes, n_loads]: what each node alone would put on a part."""
     (_, _, _, _, _, node_offsets, node_nets, _, _, _, _, counts, resources) = level
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
@@ -193,7 +233,7 @@ def node_loads(level):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def rise(heap, places, keys, i):  # type: ignore[no-untyped-def]
+def rise(heap, places, keys, i):
     """Restore a binary max-heap (ties to the smaller id) after the key at place i grew."""
     v = heap[i]
     while i > 0:
@@ -209,7 +249,7 @@ def rise(heap, places, keys, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sink(heap, places, keys, n, i):  # type: ignore[no-untyped-def]
+def sink(heap, places, keys, n, i):
     """Restore the heap of n entries after the key at place i fell."""
     v = heap[i]
     while 2 * i + 1 < n:
@@ -229,14 +269,27 @@ def sink(heap, places, keys, n, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, patience):  # type: ignore[no-untyped-def]
+def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, patience):
     """One Fiduccia-Mattheyses pass by the soft objective; returns what it gained.
 
     Nodes are taken by best gain (checked again when taken), move once, and the best prefix of the
     sequence stays; `patience` moves without a new best end the pass.
     """
-    (net_offsets, net_pins, source_offsets, source_nodes, _, node_offsets, node_nets, out_offsets,
-     out_nets, _, _, _, _) = level
+    (
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        _,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        out_nets,
+        _,
+        _,
+        _,
+        _,
+    ) = level
     n = len(parts)
     gains = np.empty(len(loads), np.int64)
     keys = np.empty(n, np.int64)
@@ -248,7 +301,9 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     origins = np.empty(n, np.int32)
     size = 0
     for v in range(n):
-        b, gain = best_move(v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains)
+        b, gain = best_move(
+            v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
+        )
         if b >= 0:
             keys[v] = gain
             heap[size] = v
@@ -260,7 +315,9 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     best = np.int64(0)
     while size > 0 and n_moved - n_kept <= patience:
         v = heap[0]
-        b, gain = best_move(v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains)
+        b, gain = best_move(
+            v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
+        )
         if b >= 0 and gain < keys[v]:
             keys[v] = gain
             sink(heap, places, keys, size, 0)
@@ -285,8 +342,11 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
             n_kept = n_moved
         # Only nets whose pins in a or b became few enough change somebody's gain.
         for side in range(2):
-            first, last = (node_offsets[v], node_offsets[v + 1]) if side == 0 else (
-                out_offsets[v], out_offsets[v + 1])
+            first, last = (
+                (node_offsets[v], node_offsets[v + 1])
+                if side == 0
+                else (out_offsets[v], out_offsets[v + 1])
+            )
             for j in range(first, last):
                 g = node_nets[j] if side == 0 else out_nets[j]
                 if side == 0 and pins[g, a] > 1 and pins[g, b] > 2:
@@ -303,7 +363,8 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
                         continue
                     seen[u] = n_moved
                     to, key = best_move(
-                        u, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains)
+                        u, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
+                    )
                     if to < 0:
                         continue
                     if places[u] < 0:
@@ -320,15 +381,28 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
 
 
 @njit(cache=True, nogil=True)
-def cluster_nodes(level, limits, cap, target, within, seed):  # type: ignore[no-untyped-def]
+def cluster_nodes(level, limits, cap, target, within, seed):
     """Heavy-edge clustering: every node, in random order, joins the neighbouring cluster it shares most with.
 
     Sharing is the sum over common nets of weight / pins. A cluster keeps all `limits` exactly (the
     union of its nets counts), its first resource stays within `cap`, and it never crosses a border
     of `within`. Stops at `target` clusters. Returns (cluster of each node, number of clusters).
     """
-    (net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets,
-     out_offsets, out_nets, out_weights, net_weights, counts, resources) = level
+    (
+        net_offsets,
+        net_pins,
+        source_offsets,
+        source_nodes,
+        source_weights,
+        node_offsets,
+        node_nets,
+        out_offsets,
+        out_nets,
+        out_weights,
+        net_weights,
+        counts,
+        resources,
+    ) = level
     n, n_nets = len(resources), len(net_weights)
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     leaders = np.arange(n).astype(np.int32)
@@ -352,8 +426,11 @@ def cluster_nodes(level, limits, cap, target, within, seed):  # type: ignore[no-
             continue
         n_touched = 0
         for side in range(2):
-            first, last = (node_offsets[v], node_offsets[v + 1]) if side == 0 else (
-                out_offsets[v], out_offsets[v + 1])
+            first, last = (
+                (node_offsets[v], node_offsets[v + 1])
+                if side == 0
+                else (out_offsets[v], out_offsets[v + 1])
+            )
             for j in range(first, last):
                 g = node_nets[j] if side == 0 else out_nets[j]
                 size = max(net_offsets[g + 1] - net_offsets[g], 1)

@@ -94,7 +94,11 @@ def compress(
     classes = find_classes(engine, level, config)
     if classes is None:
         return []
-    size = int(limits[0]) if int(limits[0]) < UNLIMITED else max(int(level.resources[:, 0].sum()) // 8, 1)
+    size = (
+        int(limits[0])
+        if int(limits[0]) < UNLIMITED
+        else max(int(level.resources[:, 0].sum()) // 8, 1)
+    )
     share = config.finest
     chunks, n_chunks = split_classes(engine, level, classes, max(size // share, 1))
     while n_chunks > config.nodes and share > config.coarsest:

@@ -118,7 +118,9 @@ class Config:
     Attributes:
         compression, coarsening, search, refinement: the phases.
         merge_at_most: parts are merged pairwise when there are at most this many.
+        merge_slack_percent: by how much the first parts of a large network may exceed distinct limits.
         restarts: descents from scratch of a network that is not searched; the best are kept.
+        restart_pins: larger networks get one descent.
         cycles: after them, recombinations of the best with the next ones (alone: V-cycles).
     """
 
@@ -127,7 +129,9 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     refinement: RefinementConfig = field(default_factory=RefinementConfig)
     merge_at_most: int = 1536
-    restarts: int = 1
+    merge_slack_percent: int = 20
+    restarts: int = 2
+    restart_pins: int = 4_000_000
     cycles: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -137,6 +141,7 @@ class Config:
 
 PRESETS: dict[str, Config] = {
     "fast": Config(
+        restarts=1,
         search=SearchConfig(population=2, batch=2, generations=1),
         refinement=RefinementConfig(rounds=6, finest_rounds=5),
     ),
@@ -146,12 +151,23 @@ PRESETS: dict[str, Config] = {
         search=SearchConfig(population=24, batch=12, generations=120),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
+        restart_pins=1 << 40,
         cycles=6,
     ),
 }
 
 
-_AT_LEAST_ONE = {"population", "batch", "turns", "max_nets", "max_pins", "finest", "coarsest", "step", "growth"}
+_AT_LEAST_ONE = {
+    "population",
+    "batch",
+    "turns",
+    "max_nets",
+    "max_pins",
+    "finest",
+    "coarsest",
+    "step",
+    "growth",
+}
 _BELOW_ONE = {"shrink", "stall", "keep"}
 
 
@@ -178,7 +194,8 @@ def resolve_config(preset: str = "default", overrides: Any = None) -> Config:
             overrides = tomllib.loads(Path(overrides).read_text())
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"settings file {overrides}: {error}") from None
-    return _override(config, dict(overrides), "settings")
+    changed: Config = _override(config, dict(overrides), "settings")
+    return changed
 
 
 def _override(base: Any, values: dict[str, Any], where: str) -> Any:
@@ -204,7 +221,9 @@ def _checked(current: Any, hint: Any, value: Any, where: str) -> Any:
     if isinstance(current, tuple):
         numbers = isinstance(value, (list, tuple)) and all(_is_number(v) and v >= 0 for v in value)
         if not numbers or not value or (hint == tuple[float, float] and len(value) != 2):
-            raise ConfigError(f"{where} is {value!r}; expected a list of numbers >= 0 like {list(current)}")
+            raise ConfigError(
+                f"{where} is {value!r}; expected a list of numbers >= 0 like {list(current)}"
+            )
         return tuple(float(v) for v in value)
     if not _is_number(value) or value < 0 or (isinstance(current, int) and value != int(value)):
         kind = "whole number" if isinstance(current, int) else "number"

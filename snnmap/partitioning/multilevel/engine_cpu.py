@@ -7,6 +7,7 @@ An engine offers the array library (`xp`) and the steps below with the same inte
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,9 +173,9 @@ class CpuEngine:
         args = (*level[:5], level.net_weights, parts, targets, ranks, n_parts, *table)
         found = map_tasks(
             kr.gains_in_sequence,
-            [(*args, int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)],
+            [(*args, int(a), int(b)) for a, b in pairwise(bounds)],
         )
-        total = found[0]
+        total: Array = found[0]
         for more in found[1:]:
             total += more
         return total
@@ -183,7 +184,9 @@ class CpuEngine:
 
     def node_loads(self, level: Level) -> Array:
         """int64[n_nodes, n_loads]: what each node alone puts on a part."""
-        loads = np.empty((level.n_nodes, level.resources.shape[1] + level.counts.shape[1]), np.int64)
+        loads = np.empty(
+            (level.n_nodes, level.resources.shape[1] + level.counts.shape[1]), np.int64
+        )
         args = (level.node_offsets, level.node_nets, level.counts, level.resources, loads)
         for_chunks(kco.load_nodes, level.n_nodes, *args, offsets=level.node_offsets)
         return loads
@@ -245,7 +248,9 @@ class CpuEngine:
         resources = np.zeros((n_clusters, level.resources.shape[1]), np.int64)
         np.add.at(resources, clusters, level.resources)
         nets = merged[np.repeat(np.arange(level.n_nets), np.diff(level.source_offsets))]
-        keys, places = np.unique(nets * n_clusters + clusters[level.source_nodes], return_inverse=True)
+        keys, places = np.unique(
+            nets * n_clusters + clusters[level.source_nodes], return_inverse=True
+        )
         source_weights = np.zeros(len(keys), np.int64)
         np.add.at(source_weights, places, level.source_weights)
         source_offsets = _csr.offsets_of(np.bincount(keys // n_clusters, minlength=n_nets))
@@ -277,4 +282,4 @@ def mix64_array(x: Array) -> Array:
     """`_rows.mix64` of an array, in NumPy."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    return np.asarray(x ^ (x >> np.uint64(31)))

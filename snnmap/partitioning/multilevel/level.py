@@ -118,7 +118,9 @@ def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
     source_weights = weights[hedges]
     net_offsets, net_pins = h.group_offsets, h.destinations
 
-    if len(whole) or limits.max_incident is not None:  # nets over sources and destinations, one for each such h-edge
+    if (
+        len(whole) or limits.max_incident is not None
+    ):  # nets over sources and destinations, one for each such h-edge
         rows = [h.pins(int(e))[0] for e in whole]
         sizes = np.array([len(row) for row in rows], np.int64)
         net_offsets = np.concatenate([net_offsets, net_offsets[-1] + np.cumsum(sizes)])

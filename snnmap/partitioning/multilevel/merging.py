@@ -11,7 +11,13 @@ Array = np.ndarray[Any, Any]
 
 
 def merge_parts(
-    parts: Array, n_parts: int, loads: Array, limits: Array, table: Any, counts: Array, weights: Array
+    parts: Array,
+    n_parts: int,
+    loads: Array,
+    limits: Array,
+    table: Any,
+    counts: Array,
+    weights: Array,
 ) -> tuple[Array, int]:
     """Join pairs of parts whose union keeps all limits, the most shared weight first.
 
@@ -41,7 +47,7 @@ def merge_parts(
     ]
     loads = loads.copy()
     owner = np.arange(n_parts)
-    alive = loads.any(axis=1)
+    alive = np.asarray(loads.any(axis=1))
     pairs = np.triu(alive[:, None] & alive[None, :], 1)
     while True:
         fits = pairs.copy()
@@ -65,7 +71,7 @@ def merge_parts(
         )
         touching.data[:] = 1
         for column, known in zip(columns, shared, strict=True):
-            new = np.asarray((touching @ (np.bincount(row.indices, minlength=n_nets) * column)))
+            new = np.asarray(touching @ (np.bincount(row.indices, minlength=n_nets) * column))
             known[host, :] = known[:, host] = new
     _, numbered = np.unique(owner[parts], return_inverse=True)
     return numbered.astype(np.int32), int(numbered.max(initial=-1)) + 1

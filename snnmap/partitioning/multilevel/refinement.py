@@ -76,7 +76,10 @@ def refine(
 
     Args:
         engine: where the level's arrays are.
-        level, limits, parts, n_parts: the problem and where to start.
+        level: the level.
+        limits: int64[n_loads].
+        parts: int32[n_nodes], where to start.
+        n_parts: their number.
         config: temperature and patience.
         rounds: most rounds.
         schedule: prices of overload over the rounds, in units of its average worth.

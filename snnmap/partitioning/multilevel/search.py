@@ -70,9 +70,11 @@ class Search:
     def prices(self, connectivity: int, factor: float) -> Array:
         """int64[n_loads]: what a unit of each overload costs, `factor` times its average worth."""
         worth = connectivity * factor / np.maximum(self.totals, 1)
-        return worth.astype(np.int64)
+        return np.asarray(worth.astype(np.int64))
 
-    def refine(self, flat: Flat, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int) -> None:
+    def refine(
+        self, flat: Flat, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int
+    ) -> None:
         """FM passes at each price in turn; `parts` changes in place."""
         connectivity, table = self.state(flat, parts, n_parts)
         worth = connectivity
@@ -86,7 +88,9 @@ class Search:
                 if gain * 1000 <= worth:
                     break
 
-    def coarsen(self, within: Array | None, seed: int, fill: float = 1.0) -> list[tuple[Flat, Array | None]]:
+    def coarsen(
+        self, within: Array | None, seed: int, fill: float = 1.0
+    ) -> list[tuple[Flat, Array | None]]:
         """Levels from fine to coarse with the cluster map that led to each."""
         flat, config = self.flat, self.config
         levels: list[tuple[Flat, Array | None]] = [(flat, None)]
@@ -103,7 +107,9 @@ class Search:
             if within is None:
                 cap = min(cap, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
-            clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed + len(levels))
+            clusters, left = ks.cluster_nodes(
+                flat, limits, cap, target, borders, seed + len(levels)
+            )
             if left > 0.98 * n and cap < limits[0]:
                 cap = int(limits[0])
                 clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed)
@@ -138,7 +144,9 @@ class Search:
         parts = parts.astype(np.int32)
         connectivity, table = self.state(self.flat, parts, len(used))
         over = np.maximum(table[3] - self.limits, 0).sum(axis=0)
-        cost = connectivity + int((over * self.prices(connectivity, self.config.overload_price)).sum())
+        cost = connectivity + int(
+            (over * self.prices(connectivity, self.config.overload_price)).sum()
+        )
         return Individual(cost, connectivity, int(over.sum()), len(used), parts)
 
     # ---------------------------------------------------------------- individuals
@@ -206,7 +214,9 @@ class Search:
         population: list[Individual] = []
         seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
         for start in range(0, len(seeds), config.batch):
-            population += map_tasks(self.create, [(s,) for s in seeds[start : start + config.batch]])
+            population += map_tasks(
+                self.create, [(s,) for s in seeds[start : start + config.batch]]
+            )
             progress.advance(config.batch, note=self.note(population))
             if progress.expired():
                 break
