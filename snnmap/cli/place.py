@@ -76,6 +76,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    joint: Annotated[
+        bool,
+        typer.Option(
+            "--joint",
+            help="Afterwards let neurons change parts too, weighing copies of spikes by how far "
+            "they travel; all limits still hold.",
+        ),
+    ] = False,
     network: NetworkOption = None,
     time_limit: TimeLimitOption = None,
     plots: PlotsOption = True,
@@ -83,14 +91,17 @@ def command(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Place the parts of a mapping anew; who shares a core with whom stays as it is.
+    """Place the parts of a mapping anew.
 
-    Takes a folder that **snnmap map** or **snnmap partition** wrote, and writes a mapping like
-    theirs, measured and verified anew.
+    Who shares a core with whom stays as it is, unless **--joint** is given. Takes a folder that
+    **snnmap map** or **snnmap partition** wrote, and writes a mapping like theirs, measured and
+    verified anew.
 
     Try:
 
         snnmap partition lenet --profile loihi64 -o parts && snnmap place parts -o out
+
+        snnmap place out --joint -o better
 
         snnmap place out --placer spectral --fix 0=0,0 --forbid "0-63,5; 3,4" -o elsewhere
     """
@@ -108,6 +119,10 @@ def command(
         mapping = placed_anew(
             mapping, placer, refine, seed, fixed=fixed, forbidden=forbidden, progress=progress
         )
+        if joint:
+            if fixed or forbidden:
+                raise ConfigError("--joint moves parts freely; leave out --fix and --forbid")
+            mapping = improved_jointly(mapping, progress)
     if not (as_json or quiet):
         typer.echo(mapping.summary())
     if output is not None:
@@ -135,8 +150,6 @@ def placed_anew(
     import time
 
     from snnmap.placement import place
-    from snnmap.traffic import measure_traffic
-    from snnmap.verification import verify_mapping
 
     began = time.perf_counter()
     placement = place(
@@ -149,22 +162,61 @@ def placed_anew(
         forbidden=forbidden,
         progress=progress,
     )
-    after = time.perf_counter()
-    traffic = measure_traffic(mapping.part_graph, placement, mapping.profile, progress=progress)
+    seconds = {"place": time.perf_counter() - began}
+    return checked(replace(mapping, placement=placement, seconds=seconds), progress)
+
+
+def improved_jointly(mapping: Mapping, progress: Progress) -> Mapping:
+    """Neurons on other parts and parts on other cores, measured and verified."""
+    from snnmap.partitioning.metrics import measure
+    from snnmap.placement import part_hypergraph
+    from snnmap.placement.joint import improve_jointly
+
+    assert mapping.placement is not None
+    found = improve_jointly(
+        mapping.hypergraph,
+        mapping.partition,
+        mapping.placement,
+        mapping.profile,
+        mapping.limits,
+        progress=progress,
+    )
+    joint = found.placement.seconds["joint"]
+    mapping = replace(
+        mapping,
+        partition=found.partition,
+        placement=found.placement,
+        part_graph=part_hypergraph(mapping.hypergraph, found.partition),
+        metrics=measure(mapping.hypergraph, found.partition.parts),
+        seconds={**mapping.seconds, "joint": joint},
+    )
+    return checked(mapping, progress)
+
+
+def checked(mapping: Mapping, progress: Progress) -> Mapping:
+    """The mapping with its traffic measured and everything verified."""
+    import time
+
+    from snnmap.traffic import measure_traffic
+    from snnmap.verification import verify_mapping
+
+    assert mapping.placement is not None
+    began = time.perf_counter()
+    traffic = measure_traffic(
+        mapping.part_graph, mapping.placement, mapping.profile, progress=progress
+    )
     violations = verify_mapping(
         mapping.hypergraph,
         mapping.partition.parts,
-        placement.cores,
+        mapping.placement.cores,
         mapping.profile,
         mapping.limits,
         connectivity=mapping.metrics.connectivity,
         traffic=traffic,
     )
-    end = time.perf_counter()
-    seconds = {"place": after - began, "traffic and verify": end - after, "total": end - began}
-    return replace(
-        mapping, placement=placement, traffic=traffic, violations=violations, seconds=seconds
-    )
+    seconds = {**mapping.seconds, "traffic and verify": time.perf_counter() - began}
+    seconds["total"] = sum(value for name, value in seconds.items() if name != "total")
+    return replace(mapping, traffic=traffic, violations=violations, seconds=seconds)
 
 
 def read_fixed(words: list[str]) -> dict[int, Core]:

@@ -352,7 +352,7 @@ def improve_pass(net, state, costs, limits, max_destinations, waiting, hopes):
             if m >= 0 and gains[c] + hopes[b, a] > most:
                 partner, most = m, gains[c] + hopes[b, a]
         for k in range(n_found):  # the best that is allowed; the best of all may wait
-            c = np.argmax(gains[:n_found])
+            c = int(np.argmax(gains[:n_found]))
             b, gain = candidates[c], gains[c]
             if gain <= 0:
                 break

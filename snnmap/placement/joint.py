@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from snnmap import _csr
+from snnmap.errors import ConfigError
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
@@ -36,11 +37,15 @@ from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
-MAX_ROUNDS = 8
+MAX_ROUNDS = 6
 MAX_PASSES = 4
-LEAST_GAIN = 1e-3
-"""Rounds go on while one saves more than this share."""
+LEAST_GAIN = 5e-4
+"""Passes and rounds go on while one saves more than this share."""
 
+FEW_TWINS = 0.8
+"""Clusters of twins move together if there are fewer than this share of the neurons."""
+
+MAX_PARTS = 8192
 UNLIMITED = 1 << 62
 
 
@@ -81,9 +86,17 @@ def improve_jointly(
         limits: default the profile's.
         move_parts: False keeps every part on its core.
         progress: told of rounds; when it expires the best state so far is returned.
+
+    Raises:
+        ConfigError: too many parts for a cost of each pair.
     """
     began = time.perf_counter()
     limits = profile.limits if limits is None else limits
+    if partition.n_parts > MAX_PARTS:
+        raise ConfigError(
+            f"{partition.n_parts:,} parts; joint improvement keeps a cost for each pair of parts and "
+            f"takes at most {MAX_PARTS:,}"
+        )
     metric = Metric.of(profile)
     cores = np.array(placement.cores, np.int32)
     costs = copy_costs(metric, cores)
@@ -94,8 +107,11 @@ def improve_jointly(
     progress.start("joint", total=MAX_ROUNDS, unit="rounds")
     for _ in range(MAX_ROUNDS):
         before = cost
-        for clusters in (_twins(hypergraph, parts), np.arange(hypergraph.n_nodes)):
-            moves += _improve(hypergraph, parts, clusters, limits, scale, costs, progress)
+        twins = _twins(hypergraph, parts)
+        if twins.max(initial=0) + 1 < FEW_TWINS * hypergraph.n_nodes:
+            moves += _improve(hypergraph, parts, twins, limits, scale, costs, progress)
+        alone = np.arange(hypergraph.n_nodes)
+        moves += _improve(hypergraph, parts, alone, limits, scale, costs, progress)
         cost = _State(hypergraph, parts, limits, scale).total(costs)
         if move_parts:
             improved = replace(partition, parts=parts)
@@ -167,11 +183,16 @@ def _moved_parts(
     return region.cores[cells].astype(np.int32)
 
 
+def _copies(hypergraph: Hypergraph) -> Array:
+    """int64[n_hedges]: pairs of a source and a destination, the most copies of a spike."""
+    h = hypergraph
+    return np.asarray(np.diff(h.group_offsets)[h.hedge_groups] * np.diff(h.source_offsets))
+
+
 def _scale(hypergraph: Hypergraph, farthest: int) -> float:
     """Fixed-point units of a spike/s for which no sum of costs overflows."""
-    h = hypergraph
-    copies = np.diff(h.group_offsets)[h.hedge_groups] * np.diff(h.source_offsets)
-    return fixed_point_scale(h.weights * copies * float(4 * farthest), 60, h.name)
+    most = hypergraph.weights * _copies(hypergraph) * float(4 * farthest)
+    return fixed_point_scale(most, 60, hypergraph.name)
 
 
 def _twins(hypergraph: Hypergraph, parts: Array) -> Array:
@@ -203,12 +224,16 @@ def _improve(
     np.add.at(fan_ins, clusters, hypergraph.fan_ins)
     members = np.bincount(clusters, minlength=n_clusters)
     state = _State(coarse, where, limits, scale, fan_ins, members)
-    moves = 0
+    cost, moves = state.total(costs), 0
     for _ in range(MAX_PASSES):
-        before = state.parts.copy()
-        if progress.expired() or not state.improve(costs):
+        if progress.expired():
             break
+        before = state.parts.copy()
+        saved = state.improve(costs)
         moves += int(members[before != state.parts].sum())
+        cost -= saved
+        if saved <= LEAST_GAIN * cost:
+            break
     parts[:] = state.parts[clusters]
     return moves
 
@@ -242,7 +267,7 @@ class _State:
             h.hedge_offsets,
             h.source_offsets,
             h.sources,
-            np.rint(h.weights * scale).astype(np.int64),
+            np.rint(np.where(_copies(h) > 0, h.weights, 0.0) * scale).astype(np.int64),
             h.axon_counts,
             h.hedge_groups,
             h.group_axons,

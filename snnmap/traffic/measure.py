@@ -121,8 +121,9 @@ def _route(part_graph: Hypergraph, window: Window, pairs: _Pairs, *, multicast: 
         fan_out = np.ones(len(groups), np.int64)
     n_sources = np.diff(edges[3])
     weights = np.where(fan_out * n_sources > 0, weights, 0.0)  # the others go nowhere
-    scale = fixed_point_scale(weights * (fan_out * n_sources), 51, g.name)
-    rates = np.rint(weights * scale).astype(np.int64)
+    copies = fan_out * n_sources
+    scale = fixed_point_scale(weights * copies, 51, g.name)
+    rates = np.rint(np.where(copies > 0, weights, 0.0) * scale).astype(np.int64)
     parts = for_chunks(
         _kernels.load_links,
         len(rates),

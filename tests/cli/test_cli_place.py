@@ -164,3 +164,18 @@ def test_wrong_words_to_simulate(
 def test_simulate_needs_a_placement(parts: Path, capsys: Capture) -> None:
     assert main(["simulate", str(parts)]) == 2
     assert "holds no placement" in capsys.readouterr().err
+
+
+def test_joint_improvement_is_verified_and_cheaper(
+    parts: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    words = ["place", str(parts), "--placer", "spectral", "--no-plots", "--json", "-q"]
+    assert main(words) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert main([*words, "--joint", "-o", str(tmp_path / "out")]) == 0
+    joint = json.loads(capsys.readouterr().out)
+    assert joint["verified"] is True
+    assert joint["traffic"]["unicast"]["energy_pj"] < plain["traffic"]["unicast"]["energy_pj"]
+    assert main(["verify", str(tmp_path / "out"), "-q"]) == 0
+    assert main([*words, "--joint", "--fix", "0=0,0"]) == 2
+    assert "leave out --fix" in capsys.readouterr().err

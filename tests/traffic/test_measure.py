@@ -177,6 +177,14 @@ def test_extreme_weights(weight: float) -> None:
     assert report.unicast.hops == pytest.approx(weight, rel=1e-12)
 
 
+def test_an_axon_to_nowhere_does_not_disturb() -> None:
+    """Its rate may exceed all that travels by any factor."""
+    graph = from_rows(2, [([0], [], 1e30), ([0], [1], 1e-30)])
+    report = measure_traffic(graph, placed([(0, 0), (1, 0)]), mesh())
+    assert report.multicast.hops == pytest.approx(1e-30)
+    assert report.multicast.injected.tolist() == [pytest.approx(1e-30), 0.0]
+
+
 def test_weights_whose_sum_overflows_are_refused() -> None:
     graph = from_rows(2, [([0], [1], 1.7e308), ([1], [0], 1.7e308)])
     with pytest.raises(InputError, match="not a finite number"):
