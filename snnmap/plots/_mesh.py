@@ -17,6 +17,7 @@ Array = np.ndarray[Any, Any]
 UNUSED = "#e4e4e4"
 DEAD = "#5a5a5a"
 NIGHT = "#161616"
+MIN_LABEL_SIZE = 4.5  # points
 MAX_LABELLED_CELLS = 160
 """Beyond this many cells in the window, numbers inside them would not be readable."""
 
@@ -136,10 +137,15 @@ def frame(axes: Axes, window: Window, *, grid: bool = True) -> None:
 def label_cells(
     axes: Axes, window: Window, picture: AxesImage, cells: Array, texts: list[str]
 ) -> None:
-    """Write a short text into every cell if the window has few enough of them."""
-    if window.width * window.height > MAX_LABELLED_CELLS:
+    """Write a short text into every cell if the cells are few and wide enough for it."""
+    if window.width * window.height > MAX_LABELLED_CELLS or not texts:
         return
-    size = float(np.clip(150 / max(window.width, window.height), 5, 10))
+    box, inches = axes.get_position(), axes.figure.get_size_inches()
+    across = 72 * min(box.width * inches[0] / window.width, box.height * inches[1] / window.height)
+    fits = across / (0.65 * max(len(text) for text in texts))  # a digit is about 0.6 em wide
+    size = float(np.clip(min(150 / max(window.width, window.height), fits), 0, 10))
+    if size < MIN_LABEL_SIZE:
+        return
     values = np.asarray(picture.get_array(), np.float64)
     for (x, y), text in zip(cells.tolist(), texts, strict=True):
         if not (window.x0 <= x <= window.x1 and window.y0 <= y <= window.y1):
