@@ -140,8 +140,8 @@ def label_cells(
     """Write a short text into every cell if the cells are few and wide enough for it."""
     if window.width * window.height > MAX_LABELLED_CELLS or not texts:
         return
-    box, inches = axes.get_position(), axes.figure.get_size_inches()
-    across = 72 * min(box.width * inches[0] / window.width, box.height * inches[1] / window.height)
+    box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+    across = 72 * min(box.width / window.width, box.height / window.height)
     fits = across / (0.65 * max(len(text) for text in texts))  # a digit is about 0.6 em wide
     size = float(np.clip(min(150 / max(window.width, window.height), fits), 0, 10))
     if size < MIN_LABEL_SIZE:
