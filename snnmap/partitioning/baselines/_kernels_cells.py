@@ -62,7 +62,7 @@ def cells_of(net: Network, parts: np.ndarray[Any, Any], n_parts: int) -> Cells:
     return cells
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def find_cell(cells, group, part):
     """The cell of `part` in the list of `group`, or -1."""
     first = cells.offsets[group]
@@ -72,7 +72,7 @@ def find_cell(cells, group, part):
     return -1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def pins_in(cells, group, part):
     """Destinations of `group` in `part`."""
     i = find_cell(cells, group, part)
@@ -93,7 +93,7 @@ def cell_of(cells, group, part):
     return i
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def has_other_source(net, hedge, node, parts, part):
     """Whether `hedge` has a source in `part` besides `node`."""
     for i in range(net.source_offsets[hedge], net.source_offsets[hedge + 1]):
@@ -165,7 +165,7 @@ def fill_cells(net, cells, parts):
         insert_node(net, cells, nobody, node, np.int64(parts[node]))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _drop_if_empty(cells, group, i):
     if cells.pins[i] == 0 and cells.own_axons[i] == 0:
         cells.lengths[group] -= 1

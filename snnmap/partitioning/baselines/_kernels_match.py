@@ -50,7 +50,7 @@ def matching(n_nodes: int, n_groups: int) -> Matching:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _share(state, other, axons, weight, n_touched):
     """Note `axons` > 0 more incident axons shared with `other`."""
     if state.shared[other, 2] == 0:
@@ -117,7 +117,7 @@ def rate_neighbours(net, state, node):
     return n_touched
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _pair_fits(net, shared, node, other):
     needs, caps = net.needs, net.caps
     return (
@@ -165,10 +165,10 @@ def best_partner(net, state, node, window):
 
 
 @njit(cache=True, nogil=True)
-def rate_nodes(net, state, ratings, start, stop):
+def rate_nodes(net, state, window, ratings, start, stop):
     """ratings[n] = rating of the best partner of nodes start..stop-1 while nobody is matched."""
     for node in range(start, stop):
-        _, ratings[node] = best_partner(net, state, node, 0)
+        _, ratings[node] = best_partner(net, state, node, window)
 
 
 @njit(cache=True, nogil=True)

@@ -45,7 +45,7 @@ def candidates(n_nodes: int) -> Candidates:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _before(missing, a, b):
     if missing[a, 0] != missing[b, 0]:
         return missing[a, 0] < missing[b, 0]
@@ -72,7 +72,7 @@ def sift_up(heap, place, missing, node, i):
 @njit(cache=True, nogil=True)
 def pop(heap, place, missing, length):
     """Remove and return the first node of a heap of `length` > 0 nodes."""
-    top = heap[0]
+    top = np.int64(heap[0])
     length -= 1
     node = heap[length]
     i = 0
@@ -132,14 +132,14 @@ def grow_part(net, weights, state, found, parts, part, first, smallest):
             if state.inbound[g] == part:
                 continue
             for i in range(net.group_offsets[g], net.group_offsets[g + 1]):
-                other = net.destinations[i]
+                other = np.int64(net.destinations[i])
                 if parts[other] >= 0 or found.place[other] == DROPPED:
                     continue
-                place = found.place[other]
+                place = np.int64(found.place[other])
                 if place == UNSEEN:
                     found.touched[n_touched] = other
                     n_touched += 1
-                    place = length
+                    place = np.int64(length)
                     length += 1
                     found.missing[other, 0] = net.needs[other, 1]
                     found.missing[other, 1] = weights[other]

@@ -60,7 +60,7 @@ def moves(n_nodes: int, n_groups: int, n_parts: int) -> Moves:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _touch(work, part, n_touched):
     if not work.is_touched[part]:
         work.is_touched[part] = True
@@ -199,7 +199,7 @@ def fm_pass(net, cells, work, parts, patience, updates):
     total = best = 0
     n_moves = n_best = 0
     while length > 0 and n_moves - n_best <= patience:
-        node = np.int64(pop(work.heap, work.place, work.keys, length))
+        node = pop(work.heap, work.place, work.keys, length)
         length -= 1
         gain, part = best_move(net, cells, work, parts, node)
         if part < 0:
@@ -234,7 +234,8 @@ def fm_pass(net, cells, work, parts, patience, updates):
                 other_gain, other_part = best_move(net, cells, work, parts, other)
                 if other_part >= 0 and -other_gain < work.keys[other, 0]:
                     work.keys[other, 0] = -other_gain
-                    sift_up(work.heap, work.place, work.keys, other, work.place[other])
+                    place = np.int64(work.place[other])
+                    sift_up(work.heap, work.place, work.keys, other, place)
     while n_moves > n_best:
         n_moves -= 1
         mover, home = np.int64(work.log[n_moves, 0]), np.int64(work.log[n_moves, 1])

@@ -134,7 +134,7 @@ def _match(
     for start, stop in pairwise(bounds):
         if progress.expired():
             break
-        rate_nodes(net, state, ratings, start, stop)
+        rate_nodes(net, state, 0, ratings, start, stop)
     order = rng.permutation(h.n_nodes)  # among equals
     order = order[np.argsort(-ratings[order], kind="stable")]
     for start, stop in pairwise(bounds):
