@@ -55,9 +55,13 @@ class _Clock(ProgressColumn):
 class _PatientBars(Bars):
     """Rich's bars, of those phases only that have lasted for `PATIENCE_S`."""
 
+    preface = ""
+
     def get_renderables(self) -> Iterable[RenderableType]:
         shown = [task for task in self.tasks if (task.elapsed or 0) >= PATIENCE_S]
         if shown:
+            if self.preface:
+                yield Text(self.preface, style="dim")
             yield self.make_tasks_table(shown)
 
 
@@ -110,9 +114,7 @@ class TerminalProgress(Progress):
             self._bars.update(phase.task, advance=amount)
         if not self._console.is_terminal and time.monotonic() - phase.told >= HEARTBEAT_S:
             phase.told = time.monotonic()
-            self._console.print(
-                phase.report("still at it"), markup=False, highlight=False, soft_wrap=True
-            )
+            self._tell(phase.report("still at it"))
 
     def finish(self) -> None:
         """See :meth:`snnmap.progress.Progress.finish`."""
@@ -121,7 +123,17 @@ class TerminalProgress(Progress):
         phase = self._open.pop()
         self._bars.remove_task(phase.task)
         if not self._console.is_terminal and phase.seconds >= PATIENCE_S:
-            self._console.print(phase.report("done"), markup=False, highlight=False, soft_wrap=True)
+            self._tell(phase.report("done"))
+
+    def excuse(self, text: str) -> None:
+        """Say once, if anything takes long enough to be shown, why it may."""
+        self._bars.preface = text
+
+    def _tell(self, report: str) -> None:
+        if self._bars.preface:
+            self.say(self._bars.preface)
+            self._bars.preface = ""
+        self.say(report)
 
     def say(self, text: str) -> None:
         """Print one line above the bars."""

@@ -68,9 +68,9 @@ def _unstructured(n_nodes: int = 4000, fan_out: int = 40) -> Hypergraph:
 
 
 def announce(progress: TerminalProgress) -> None:
-    """Tell the user that this run compiles, if it does."""
+    """Have the progress say that this run compiles, if it does and takes long."""
     if not is_compiled():
-        progress.say("first use: compiling (once; later runs start at once)")
+        progress.excuse("first use: compiling (once; later runs start at once)")
 
 
 def is_compiled() -> bool:

@@ -99,3 +99,22 @@ def test_a_time_limit_expires() -> None:
 )
 def test_counts_at_a_glance(value: float, text: str) -> None:
     assert _short(value) == text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_excuse_is_made_only_if_it_is_needed(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for patience, times in ((1.0, 0), (0.0, 1)):
+        monkeypatch.setattr(progress_module, "PATIENCE_S", patience)
+        progress, file = make(terminal=terminal)
+        with progress:
+            progress.excuse("first use")
+            progress.start("partition")
+            progress.finish()
+            progress.start("place")
+            progress._bars.refresh()
+            progress.finish()
+        assert (file.getvalue().count("first use") > 0) == (times > 0)
+        if not terminal:
+            assert file.getvalue().count("first use") == times
