@@ -38,15 +38,16 @@ MAX_ITERATIONS = 2000
 def published(graph: Hypergraph, profile: HardwareProfile) -> Placement:
     """Hilbert curve, then swaps of adjacent cores by tension (mesh with equal hops)."""
     start = place(graph, profile, placer="hilbert", refine="none")
-    flows = directed_flows(graph).toarray() if graph.n_nodes <= 5000 else None
-    if flows is None:
-        raise SystemExit("the baseline takes memory of parts x parts; at most 5000 parts")
-    both = flows + flows.T
-    np.fill_diagonal(both, 0)
+    directed = directed_flows(graph)
+    both = (directed + directed.T).tocoo()
+    apart = both.coords[0] != both.coords[1]
+    p, q, rates = both.coords[0][apart], both.coords[1][apart], both.data[apart]
+    order = np.lexsort((q, p))
+    flows = p[order], q[order], rates[order]
     cores = start.cores.astype(np.int64)
-    best, best_cost = cores.copy(), total(both, cores)
+    best, best_cost = cores.copy(), total(flows, cores)
     for _ in range(MAX_ITERATIONS):
-        swaps = tensions(both, cores, profile)
+        swaps = tensions(flows, cores, profile)
         if not swaps:
             break
         swaps.sort(key=lambda swap: (-swap[0], swap[1], swap[2]))
@@ -61,46 +62,50 @@ def published(graph: Hypergraph, profile: HardwareProfile) -> Placement:
             cores[p] = cell
             if r >= 0:
                 cores[r] = old
-        cost = total(both, cores)
+        cost = total(flows, cores)
         if cost < best_cost:
             best, best_cost = cores.copy(), cost
     return replace(start, cores=best.astype(np.int32), refine="published", objective=best_cost)
 
 
-def total(both: np.ndarray, cores: np.ndarray) -> float:
+Flows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def total(flows: Flows, cores: np.ndarray) -> float:
     """Sum over pairs of rate x Manhattan distance."""
-    return (
-        sum(
-            float(row @ np.abs(cores - core).sum(axis=1))
-            for row, core in zip(both, cores, strict=True)
-        )
-        / 2
-    )
+    p, q, rates = flows
+    return float((rates * np.abs(cores[p] - cores[q]).sum(axis=1)).sum()) / 2
 
 
 def tensions(
-    both: np.ndarray, cores: np.ndarray, profile: HardwareProfile
+    flows: Flows, cores: np.ndarray, profile: HardwareProfile
 ) -> list[tuple[float, int, int, tuple[int, int]]]:
     """(gain, part, neighbour or -1, cell) of adjacent swaps with a positive sum of forces."""
+    p, q, rates = flows
     steps = [(1, 0), (-1, 0), (0, 1), (0, -1)]
-    forces = np.empty((len(cores), 4))
-    for p, core in enumerate(cores):
-        here = np.abs(cores - core).sum(axis=1)
-        for k, step in enumerate(steps):
-            forces[p, k] = both[p] @ (here - np.abs(cores - (core + step)).sum(axis=1))
-    at = {tuple(core): p for p, core in enumerate(cores.tolist())}
+    away = cores[q] - cores[p]
+    pulls = (away[:, 0] > 0, away[:, 0] < 0, away[:, 1] > 0, away[:, 1] < 0)
+    forces = np.stack(
+        [np.bincount(p, np.where(pull, rates, -rates), len(cores)) for pull in pulls], axis=1
+    )
+    between = {}
+    near = np.abs(away).sum(axis=1) == 1
+    for a, b, rate in zip(p[near].tolist(), q[near].tolist(), rates[near].tolist(), strict=True):
+        between[a, b] = rate
+    at = {tuple(core): part for part, core in enumerate(cores.tolist())}
+    least = 1e-9 * float(rates.sum())
     found = []
-    for p, core in enumerate(cores.tolist()):
+    for part, core in enumerate(cores.tolist()):
         for k, step in enumerate(steps):
             cell = (core[0] + step[0], core[1] + step[1])
-            if not profile.is_usable(*cell):
-                continue
             r = at.get(cell, -1)
-            if r >= 0 and k % 2:  # each pair once
+            if (r >= 0 and k % 2) or not profile.is_usable(*cell):  # each pair once
                 continue
-            gain = forces[p, k] + (forces[r, k ^ 1] - 2 * both[p, r] if r >= 0 else 0.0)
-            if gain > 1e-9 * both.sum():
-                found.append((float(gain), p, r, cell))
+            gain = float(forces[part, k])
+            if r >= 0:
+                gain += float(forces[r, k ^ 1]) - 2 * between.get((part, r), 0.0)
+            if gain > least:
+                found.append((gain, part, r, cell))
     return found
 
 
