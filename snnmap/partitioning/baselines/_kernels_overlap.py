@@ -46,6 +46,16 @@ def candidates(n_nodes: int) -> Candidates:
 
 
 @njit(cache=True, nogil=True)
+def inbound_weights(net):
+    """int64[n_nodes]: fixed-point weight of all inbound axons of each node."""
+    weights = np.zeros(len(net.needs), np.int64)
+    for node in range(len(weights)):
+        for j in range(net.in_offsets[node], net.in_offsets[node + 1]):
+            weights[node] += net.group_weights[net.in_groups[j]]
+    return weights
+
+
+@njit(cache=True, nogil=True)
 def _before(missing, a, b):
     if missing[a, 0] != missing[b, 0]:
         return missing[a, 0] < missing[b, 0]

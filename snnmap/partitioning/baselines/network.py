@@ -91,11 +91,6 @@ def network_of(
     return Network(*map(read_only, arrays))
 
 
-def inbound_weights(net: Network) -> Array:
-    """int64[n_nodes]: fixed-point weight of all inbound axons of each node."""
-    return read_only(_sum_rows(net.in_offsets, net.group_weights[net.in_groups]))
-
-
 def read_only(array: Array) -> Array:
     """A read-only contiguous view: kernels are compiled once, for one kind of array."""
     view = np.ascontiguousarray(array).view()

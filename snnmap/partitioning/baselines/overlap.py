@@ -10,8 +10,12 @@ import numpy as np
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.baselines._kernels_grow import fill_in_order, growing
-from snnmap.partitioning.baselines._kernels_overlap import candidates, grow_part
-from snnmap.partitioning.baselines.network import SIZE, Network, inbound_weights, network_of
+from snnmap.partitioning.baselines._kernels_overlap import (
+    candidates,
+    grow_part,
+    inbound_weights,
+)
+from snnmap.partitioning.baselines.network import SIZE, Network, network_of
 from snnmap.partitioning.result import Partition
 from snnmap.progress import SILENT, Progress
 
