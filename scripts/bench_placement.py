@@ -184,7 +184,7 @@ def compare(
         "traffic": seconds,
         "placers": rows,
     }
-    print(f"{graph.name}: " + json.dumps({k: v for k, v in result.items() if k != "placers"}))
+    print(f"{graph.name}: " + json.dumps({k: v for k, v in result.items() if k != "placers"}), flush=True)
     return result
 
 

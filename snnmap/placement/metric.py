@@ -120,7 +120,8 @@ class Metric:
         for leg in (first, second):
             length = np.abs(leg).max(axis=1)
             chips = np.zeros(len(steps), np.int64)
-            for step in range(int(length.max(initial=0))):
+            several = self.profile.n_chips > 1
+            for step in range(int(length.max(initial=0)) if several else 0):
                 going = length > step
                 after = at + np.sign(leg) * going[:, None]
                 chips += going & (self.chip_of_router(at) != self.chip_of_router(after)).any(axis=1)
