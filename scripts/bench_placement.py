@@ -184,7 +184,10 @@ def compare(
         "traffic": seconds,
         "placers": rows,
     }
-    print(f"{graph.name}: " + json.dumps({k: v for k, v in result.items() if k != "placers"}), flush=True)
+    print(
+        f"{graph.name}: " + json.dumps({k: v for k, v in result.items() if k != "placers"}),
+        flush=True,
+    )
     return result
 
 
