@@ -133,21 +133,24 @@ def propose_swaps(
 
 
 @njit(cache=True, nogil=True)
-def swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b):
-    """Exact gain of moving p from cell a to b and r (-1 for none) from b to a, as of now."""
+def swap_gain(offsets, neighbours, rates, places, table_x, table_y, p, a, r, b):
+    """Exact gain of moving p from cell a to b and r (-1 for none) from b to a, as of now.
+
+    ``places`` int32[n_parts, 2] holds the indices of each part's cell into the two tables.
+    """
     n_rows = table_y.shape[0]
     xa, ya, xb, yb = a // n_rows, a % n_rows, b // n_rows, b % n_rows
     gain = 0
     for i in range(offsets[p], offsets[p + 1]):
         q = neighbours[i]
         if q != r:
-            x, y = cell_of[q] // n_rows, cell_of[q] % n_rows
+            x, y = places[q, 0], places[q, 1]
             gain += rates[i] * (table_x[xa, x] + table_y[ya, y] - table_x[xb, x] - table_y[yb, y])
     if r >= 0:
         for i in range(offsets[r], offsets[r + 1]):
             q = neighbours[i]
             if q != p:
-                x, y = cell_of[q] // n_rows, cell_of[q] % n_rows
+                x, y = places[q, 0], places[q, 1]
                 gain += rates[i] * (
                     table_x[xb, x] + table_y[yb, y] - table_x[xa, x] - table_y[ya, y]
                 )
@@ -155,41 +158,124 @@ def swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b)
 
 
 @njit(cache=True, nogil=True)
+def swap(cell_of, places, part_at, n_rows, p, a, r, b):
+    """Move p from cell a to b and r (-1 for none) from b to a."""
+    part_at[a], part_at[b] = r, p
+    cell_of[p] = b
+    places[p, 0], places[p, 1] = b // n_rows, b % n_rows
+    if r >= 0:
+        cell_of[r] = a
+        places[r, 0], places[r, 1] = a // n_rows, a % n_rows
+
+
+@njit(cache=True, nogil=True)
 def apply_swaps(
-    offsets, neighbours, rates, cell_of, part_at, table_x, table_y, order, best_cells, claimed
+    offsets,
+    neighbours,
+    rates,
+    cell_of,
+    places,
+    part_at,
+    table_x,
+    table_y,
+    order,
+    best_cells,
+    claimed,
 ):
     """Swap in the given order of parts wherever the gain is still positive; returns its sum.
 
     A swap is skipped when one of its cells was claimed by an earlier one, so every proposal stands
     for the pair of parts it was made for; its gain counts all earlier swaps (exact, never a loss).
     """
+    n_rows = table_y.shape[0]
     total = 0
     for p in order:
         a, b = cell_of[p], best_cells[p]
         if claimed[a] or claimed[b]:
             continue
         r = part_at[b]
-        gain = swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b)
+        gain = swap_gain(offsets, neighbours, rates, places, table_x, table_y, p, a, r, b)
         if gain > 0:
             claimed[a] = claimed[b] = True
-            part_at[a], part_at[b] = r, p
-            cell_of[p] = b
-            if r >= 0:
-                cell_of[r] = a
+            swap(cell_of, places, part_at, n_rows, p, a, r, b)
             total += gain
     return total
 
 
 @njit(cache=True, nogil=True)
-def total_cost(offsets, neighbours, rates, cell_of, table_x, table_y):
+def total_cost(offsets, neighbours, rates, places, table_x, table_y):
     """Sum over unordered pairs of rate x distance."""
-    n_rows = table_y.shape[0]
     total = 0
     for p in range(len(offsets) - 1):
-        x, y = cell_of[p] // n_rows, cell_of[p] % n_rows
+        x, y = places[p, 0], places[p, 1]
         for i in range(offsets[p], offsets[p + 1]):
             q = neighbours[i]
             if q < p:
-                there = cell_of[q]
-                total += rates[i] * (table_x[x, there // n_rows] + table_y[y, there % n_rows])
+                total += rates[i] * (table_x[x, places[q, 0]] + table_y[y, places[q, 1]])
     return total
+
+
+@njit(cache=True, nogil=True)
+def propose_near(
+    offsets,
+    neighbours,
+    rates,
+    cell_of,
+    places,
+    part_at,
+    locked,
+    active,
+    table_x,
+    table_y,
+    reach,
+    best_cells,
+    best_gains,
+    start,
+    stop,
+):
+    """The same proposals as :func:`propose_swaps`, straight from the links of each part.
+
+    Cheaper where few cells are within reach and parts have few links; it needs no fields. Only
+    parts that are `active` propose.
+    """
+    n_rows = table_y.shape[0]
+    n_columns = part_at.shape[0] // n_rows
+    for p in range(start, stop):
+        best_cells[p], best_gains[p] = -1, 0
+        if locked[p] or not active[p]:
+            continue
+        a = cell_of[p]
+        xa, ya = a // n_rows, a % n_rows
+        for xb in range(max(0, xa - reach), min(n_columns, xa + reach + 1)):
+            for yb in range(max(0, ya - reach), min(n_rows, ya + reach + 1)):
+                b = xb * n_rows + yb
+                r = part_at[b]
+                if r == -2 or b == a or (r >= 0 and locked[r]):
+                    continue
+                gain = swap_gain(offsets, neighbours, rates, places, table_x, table_y, p, a, r, b)
+                if gain > best_gains[p]:
+                    best_gains[p], best_cells[p] = gain, b
+
+
+@njit(cache=True, nogil=True)
+def mark_active(offsets, neighbours, cell_of, part_at, n_rows, before, reach, active):
+    """Mark the parts for which something changed: moved ones, those linked or close to them.
+
+    ``before`` holds the cells before the moves. What a pair of parts gains by a swap depends on
+    their links and places alone, and one of the two is marked if any of these changed.
+    """
+    active[:] = False
+    n_columns = len(part_at) // n_rows
+    for p in range(len(cell_of)):
+        if cell_of[p] == before[p]:
+            continue
+        active[p] = True
+        for i in range(offsets[p], offsets[p + 1]):
+            active[neighbours[i]] = True
+        for cell in (before[p], cell_of[p]):
+            x, y = cell // n_rows, cell % n_rows
+            for xb in range(max(0, x - reach), min(n_columns, x + reach + 1)):
+                for yb in range(max(0, y - reach), min(n_rows, y + reach + 1)):
+                    r = part_at[xb * n_rows + yb]
+                    if r >= 0:
+                        active[r] = True

@@ -5,7 +5,7 @@
 import numpy as np
 from numba import njit
 
-from snnmap.placement._kernels import swap_gain
+from snnmap.placement._kernels import swap, swap_gain
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -53,6 +53,7 @@ def anneal_rounds(
     neighbours,
     rates,
     cell_of,
+    places,
     part_at,
     movable,
     locked,
@@ -92,7 +93,7 @@ def anneal_rounds(
             if r >= 0 and locked[r]:
                 continue
             gain = swap_gain(
-                offsets, neighbours, rates, cell_of, table_x, table_y, p, cell_of[p], r, b
+                offsets, neighbours, rates, places, table_x, table_y, p, cell_of[p], r, b
             )
             if gain < 0:
                 stats[1] += -gain >> 20
@@ -108,13 +109,10 @@ def anneal_rounds(
             if claimed[a] == t or claimed[b] == t:
                 continue
             r = part_at[b]
-            gain = swap_gain(offsets, neighbours, rates, cell_of, table_x, table_y, p, a, r, b)
+            gain = swap_gain(offsets, neighbours, rates, places, table_x, table_y, p, a, r, b)
             if gain > floors[i]:
                 claimed[a] = claimed[b] = t
-                part_at[a], part_at[b] = r, p
-                cell_of[p] = b
-                if r >= 0:
-                    cell_of[r] = a
+                swap(cell_of, places, part_at, table_y.shape[0], p, a, r, b)
                 total += gain
                 stats[0] += 1
     return total

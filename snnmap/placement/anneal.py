@@ -21,7 +21,7 @@ from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
-WORK = 400_000_000
+WORK = 600_000_000
 """Visits of a neighbour, all chains together (1 to 3 CPU seconds); sets the number of rounds."""
 
 MAX_ROUNDS = 20_000
@@ -105,6 +105,7 @@ def _rounds(
         flows.neighbours,
         flows.rates,
         board.cell_of,
+        board.places,
         board.part_at,
         region.movable,
         region.fixed >= 0,

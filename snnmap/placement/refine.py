@@ -36,46 +36,111 @@ class Board:
         flows: rates between parts.
         region: the cells and their distances.
         cell_of: int64[n_parts], cell of each part.
+        places: int32[n_parts, 2], its indices into the region's two tables of distances.
         part_at: int64[n_cells], part on each cell, EMPTY or BLOCKED.
+        active: bool[n_parts], parts for which something changed since they last looked around.
+        looked: how far they looked.
     """
 
     flows: Flows
     region: Region
     cell_of: Array
+    places: Array
     part_at: Array
+    active: Array
+    looked: int = 0
 
     @classmethod
     def of(cls, flows: Flows, region: Region, cell_of: Array) -> Board:
         """A board with the parts on the given cells (int64[n_parts], distinct)."""
         part_at = np.where(region.blocked, BLOCKED, EMPTY).astype(np.int64)
         part_at[cell_of] = np.arange(flows.n_parts)
-        return cls(flows, region, np.array(cell_of, np.int64), part_at)
+        places = np.stack(region.axes(np.asarray(cell_of)), axis=1).astype(np.int32)
+        everyone = np.ones(flows.n_parts, bool)
+        return cls(flows, region, np.array(cell_of, np.int64), places, part_at, everyone)
 
     def cost(self) -> int:
         """Exact sum over pairs of rate x distance."""
         f = self.flows
         return int(
-            _kernels.total_cost(f.offsets, f.neighbours, f.rates, self.cell_of, *self.region.tables)
+            _kernels.total_cost(f.offsets, f.neighbours, f.rates, self.places, *self.region.tables)
         )
 
     def swap_round(self, reach: int = EVERYWHERE) -> int:
         """One round of the steps above; returns what it saved (0 when nothing improves)."""
+        f = self.flows
+        best_cells = np.empty(f.n_parts, np.int64)
+        best_gains = np.empty(f.n_parts, np.int64)
+        if reach > self.looked:
+            self.active[:] = True
+        if self._is_near(reach):
+            for_chunks(
+                _kernels.propose_near,
+                f.n_parts,
+                f.offsets,
+                f.neighbours,
+                f.rates,
+                self.cell_of,
+                self.places,
+                self.part_at,
+                self.region.fixed >= 0,
+                self.active,
+                *self.region.tables,
+                reach,
+                best_cells,
+                best_gains,
+                grain=256,
+            )
+        else:
+            self._propose_far(reach, best_cells, best_gains)
+        order = np.argsort(-best_gains, kind="stable")
+        order = order[: np.count_nonzero(best_gains)]
+        before = self.cell_of.copy()
+        saved = _kernels.apply_swaps(
+            f.offsets,
+            f.neighbours,
+            f.rates,
+            self.cell_of,
+            self.places,
+            self.part_at,
+            *self.region.tables,
+            order,
+            best_cells,
+            np.zeros(len(self.part_at), bool),
+        )
+        # a proposal that lost its cell to another is still open, though nothing near it moved
+        open_ = order[self.cell_of[order] == before[order]]
+        n_rows = len(self.region.tables[1])
+        _kernels.mark_active(
+            f.offsets, f.neighbours, self.cell_of, self.part_at, n_rows, before, reach, self.active
+        )
+        self.active[open_] = True
+        self.looked = reach
+        return int(saved)
+
+    def _is_near(self, reach: int) -> bool:
+        """Whether looking at all links for every cell within reach is less work than fields."""
+        side_x, side_y = (len(table) for table in self.region.tables)
+        links = len(self.flows.rates) / max(self.flows.n_parts, 1)
+        cells = min(2 * reach + 1, side_x) * min(2 * reach + 1, side_y)
+        fields = side_x * min(links, side_x) + side_y * min(links, side_y) + 2 * (side_x + side_y)
+        return cells * 2 * links < fields
+
+    def _propose_far(self, reach: int, best_cells: Array, best_gains: Array) -> None:
+        """Fill the best cell and gain of every part by way of fields."""
         f, tables = self.flows, self.region.tables
         graph = (f.offsets, f.neighbours, f.rates)
-        n_parts = f.n_parts
+        n_parts, n_cells = f.n_parts, len(self.part_at)
         fields = [np.empty((n_parts, len(table)), np.int64) for table in tables]
         for field, table, places in zip(
             fields, tables, self.region.axes(self.cell_of), strict=True
         ):
             for_chunks(_kernels.fill_fields, n_parts, *graph, places, table, field, grain=256)
-        n_cells = len(self.part_at)
         locked = self.region.fixed >= 0
         stay = np.empty(n_cells, np.int64)
         leave = [np.empty((len(table), n_cells), np.int64) for table in tables]
         cell_args = (self.part_at, locked, len(tables[1]), *fields, stay, *leave)
         for_chunks(_kernels.fill_cells, n_cells, *cell_args, grain=1024)
-        best_cells = np.empty(n_parts, np.int64)
-        best_gains = np.empty(n_parts, np.int64)
         for_chunks(
             _kernels.propose_swaps,
             n_parts,
@@ -91,14 +156,6 @@ class Board:
             best_cells,
             best_gains,
             grain=64,
-        )
-        order = np.argsort(-best_gains, kind="stable")
-        order = order[: np.count_nonzero(best_gains)]
-        claimed = np.zeros(len(self.part_at), bool)
-        return int(
-            _kernels.apply_swaps(
-                *graph, self.cell_of, self.part_at, *tables, order, best_cells, claimed
-            )
         )
 
 

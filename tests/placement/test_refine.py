@@ -51,7 +51,7 @@ def test_gain_of_a_swap_is_the_change_of_cost(
         flows.offsets,
         flows.neighbours,
         flows.rates,
-        board.cell_of,
+        board.places,
         *board.region.tables,
         p,
         a,
@@ -62,7 +62,8 @@ def test_gain_of_a_swap_is_the_change_of_cost(
     board.cell_of[p] = b
     if r >= 0:
         board.cell_of[r] = a
-    assert before - board.cost() == gain
+    after = Board.of(flows, board.region, board.cell_of)
+    assert before - after.cost() == gain
 
 
 @given(hypergraphs(min_nodes=2, max_nodes=10), profiles(), st.integers(0, 99))
@@ -84,6 +85,22 @@ def test_rounds_report_exactly_what_they_save(
     assert saved == 0
 
 
+@given(hypergraphs(min_nodes=2, max_nodes=10), profiles(), st.integers(0, 99), st.integers(1, 6))
+@settings(deadline=None)
+def test_both_ways_to_propose_agree(
+    graph: Hypergraph, profile: HardwareProfile, seed: int, reach: int
+) -> None:
+    if graph.n_nodes > profile.n_cores:
+        return
+    cores = []
+    for near in (False, True):
+        board = random_board(graph, profile, seed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Board, "_is_near", lambda _self, _reach, near=near: near)
+            cores.append((board.swap_round(reach), board.cell_of.tolist()))
+    assert cores[0] == cores[1]
+
+
 @given(hypergraphs(min_nodes=2, max_nodes=10), profiles(), st.integers(0, 99))
 @settings(deadline=None)
 def test_annealing_never_loses_and_repeats(
@@ -98,6 +115,23 @@ def test_annealing_never_loses_and_repeats(
     assert not board.region.blocked[found].any()
     again = anneal(board.flows, board.region, board.cell_of, **settings_)
     assert np.array_equal(found, again)
+
+
+@given(hypergraphs(min_nodes=2, max_nodes=12), profiles(), st.integers(0, 99), st.integers(1, 3))
+@settings(deadline=None)
+def test_nothing_is_left_to_gain_when_nobody_is_active(
+    graph: Hypergraph, profile: HardwareProfile, seed: int, reach: int
+) -> None:
+    """Looking only where something changed ends where looking everywhere finds nothing."""
+    if graph.n_nodes > profile.n_cores:
+        return
+    board = random_board(graph, profile, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Board, "_is_near", lambda _self, _reach: True)
+        while board.swap_round(reach):
+            pass
+    everyone = Board.of(board.flows, board.region, board.cell_of)
+    assert everyone.swap_round(reach) == 0
 
 
 def exhaustive(graph: Hypergraph, columns: int, rows: int) -> int:
