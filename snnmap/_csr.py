@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from snnmap import _rows
-from snnmap.parallel import for_chunks, map_tasks, thread_count
+from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 
 Array = np.ndarray[Any, Any]
 
@@ -90,23 +89,11 @@ def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> t
     counts = np.empty(len(offsets) - 1, np.int64)
     out = np.empty(len(pins), np.int32)
     n_chunks = thread_count() if len(pins) > 1 << 16 else 1
-    shares = [len(pins) * i // n_chunks for i in range(n_chunks + 1)]
-    bounds = np.searchsorted(offsets, shares)
-    bounds[0], bounds[-1] = 0, len(counts)
     map_tasks(
         _rows.contract_rows,
         [
-            (
-                pins,
-                offsets,
-                clusters,
-                np.full(n_clusters, -1, np.int64),
-                counts,
-                out,
-                int(a),
-                int(b),
-            )
-            for a, b in pairwise(bounds)
+            (pins, offsets, clusters, np.full(n_clusters, -1, np.int64), counts, out, a, b)
+            for a, b in chunk_bounds(len(counts), n_chunks, offsets)
         ],
     )
     return compact(offsets, out, counts)
@@ -122,15 +109,13 @@ def rows_contain(offsets: Array, pins: Array, rows: Array, ids: Array) -> Array:
 def sum_weights(offsets: Array, pins: Array, weights: Array, n_nodes: int) -> Array:
     """int64[n_nodes]: for each id the sum of weights[row] (int64) over the rows that hold it."""
     n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
-    shares = [len(pins) * i // n_chunks for i in range(n_chunks + 1)]
-    bounds = np.searchsorted(offsets, shares)
-    bounds[0], bounds[-1] = 0, len(offsets) - 1
+    bounds = chunk_bounds(len(offsets) - 1, n_chunks, offsets)
     totals = np.zeros((n_chunks, n_nodes), np.int64)
     map_tasks(
         _rows.add_weights,
         [
-            (offsets, pins, weights, totals[i], int(bounds[i]), int(bounds[i + 1]))
-            for i in range(n_chunks)
+            (offsets, pins, weights, total, a, b)
+            for total, (a, b) in zip(totals, bounds, strict=True)
         ],
     )
     return np.asarray(totals.sum(axis=0))
@@ -139,8 +124,7 @@ def sum_weights(offsets: Array, pins: Array, weights: Array, n_nodes: int) -> Ar
 def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
     """(offsets int64[n_nodes + 1], rows int32): for each id the rows that hold it, ascending."""
     n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
-    bounds = [n_nodes * i // n_chunks for i in range(n_chunks + 1)]
-    ranges = list(pairwise(bounds))
+    ranges = chunk_bounds(n_nodes, n_chunks)
     counts = np.zeros(n_nodes, np.int64)
     map_tasks(_rows.count_pins, [(pins, counts, a, b) for a, b in ranges])
     out_offsets = offsets_of(counts)

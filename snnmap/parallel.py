@@ -49,6 +49,24 @@ def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[
     return [future.result() for future in [_pool(n_threads).submit(function, *t) for t in tasks]]
 
 
+def chunk_bounds(
+    n: int, n_chunks: int, offsets: np.ndarray[Any, Any] | None = None
+) -> list[tuple[int, int]]:
+    """(start, stop) of each chunk of ``range(n)``; some may be empty.
+
+    Args:
+        n: length of the range.
+        n_chunks: how many chunks.
+        offsets: int64[n + 1]; chunks then hold about equal shares of ``offsets[n]`` work.
+    """
+    total = n if offsets is None else int(offsets[n])
+    bounds = [total * i // n_chunks for i in range(n_chunks + 1)]
+    if offsets is not None:
+        bounds = [int(b) for b in np.searchsorted(offsets[: n + 1], bounds)]
+        bounds[0], bounds[-1] = 0, n
+    return list(pairwise(bounds))
+
+
 def for_chunks(
     kernel: Callable[..., Any],
     n: int,
@@ -72,11 +90,5 @@ def for_chunks(
     n_chunks = max(1, min(4 * thread_count(), total // max(grain, 1)))
     if n_chunks == 1 or thread_count() == 1:
         return [kernel(*args, 0, n)]
-    shares = [total * i // n_chunks for i in range(n_chunks + 1)]
-    if offsets is not None:
-        bounds = [int(b) for b in np.searchsorted(offsets[: n + 1], shares)]
-        bounds[0], bounds[-1] = 0, n
-    else:
-        bounds = shares
-    tasks = [(*args, a, b) for a, b in pairwise(bounds) if a < b]
+    tasks = [(*args, a, b) for a, b in chunk_bounds(n, n_chunks, offsets) if a < b]
     return map_tasks(kernel, tasks)

@@ -434,8 +434,6 @@ def cluster_nodes(level, limits, cap, target, within, seed):
             for j in range(first, last):
                 g = node_nets[j] if side == 0 else out_nets[j]
                 size = max(net_offsets[g + 1] - net_offsets[g], 1)
-                if size == 0:  # only sources: nobody shares it
-                    continue
                 score = ((net_weights[g] if side == 0 else out_weights[j]) << 6) // size
                 for i in range(net_offsets[g], net_offsets[g + 1]):
                     u = leaders[net_pins[i]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from snnmap.partitioning.multilevel.config import CompressionConfig
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level, project
 
 Array = Any  # of the engine's array library
 
@@ -110,8 +110,6 @@ def compress(
     if n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
         current = engine.contract(level, finer, n_finer)
         levels.append((current, finer))
-        nested = engine.xp.empty(n_finer, engine.xp.int32)
-        nested[finer] = chunks
-        chunks = nested
+        chunks = project(engine.xp, chunks, finer, n_finer)
     levels.append((engine.contract(current, chunks, n_chunks), chunks))
     return levels

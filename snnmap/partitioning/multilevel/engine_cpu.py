@@ -7,17 +7,15 @@ An engine offers the array library (`xp`) and the steps below with the same inte
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from snnmap import _csr
-from snnmap.parallel import for_chunks, map_tasks, thread_count
+from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 from snnmap.partitioning.multilevel import _kernels_coarsen as kco
-from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_refine as kr
-from snnmap.partitioning.multilevel.level import Level, make_level
+from snnmap.partitioning.multilevel.level import Level, contract_small, make_level
 
 Array = np.ndarray[Any, Any]
 
@@ -167,13 +165,10 @@ class CpuEngine:
     ) -> Array:
         """int64[n_nodes]: what each move saves after all moves of better rank."""
         n_chunks = thread_count() if level.n_pins > _SMALL_PINS else 1
-        shares = [level.n_pins * i // n_chunks for i in range(n_chunks + 1)]
-        bounds = np.searchsorted(level.net_offsets, shares)
-        bounds[0], bounds[-1] = 0, level.n_nets
         args = (*level[:5], level.net_weights, parts, targets, ranks, n_parts, *table)
         found = map_tasks(
             kr.gains_in_sequence,
-            [(*args, int(a), int(b)) for a, b in pairwise(bounds)],
+            [(*args, *ends) for ends in chunk_bounds(level.n_nets, n_chunks, level.net_offsets)],
         )
         total: Array = found[0]
         for more in found[1:]:
@@ -234,7 +229,7 @@ class CpuEngine:
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""
         if level.n_pins <= _SMALL_PINS:
-            return Level(*kct.contract_level(level, clusters, n_clusters))
+            return contract_small(level, clusters, n_clusters)
         offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
         merged, firsts = _csr.group_equal_rows(pins, offsets[:-1], np.diff(offsets))
         n_nets = len(firsts)

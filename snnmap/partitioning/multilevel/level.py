@@ -21,6 +21,7 @@ from snnmap import _csr
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.fixed_point import fixed_point
+from snnmap.partitioning.multilevel import _kernels_contract as kct
 
 Array = np.ndarray[Any, Any]
 
@@ -75,6 +76,21 @@ class Level(NamedTuple):
     def n_pins(self) -> int:
         """Number of pins, sources apart."""
         return len(self.net_pins)
+
+
+def project(xp: Any, values: Array, clusters: Array, n_clusters: int) -> Array:
+    """int32[n_clusters]: the value that all nodes of each cluster share, for int32[n_nodes] values."""
+    projected: Array = xp.empty(n_clusters, xp.int32)
+    projected[clusters] = values
+    return projected
+
+
+def contract_small(level: Level, clusters: Array, n_clusters: int) -> Level:
+    """The level whose nodes are the clusters, by the sequential kernel.
+
+    Compiled code gets plain tuples only: a named one would be a second type to compile for.
+    """
+    return Level(*kct.contract_level(tuple(level), clusters, n_clusters))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,13 @@ import numpy as np
 from scipy import sparse
 
 from snnmap.parallel import map_tasks
-from snnmap.partitioning.multilevel import _kernels_contract as kc
 from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level, contract_small, project
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
-Flat = tuple[Array, ...]  # the 13 arrays of a level, in the order of flatten()
+Levels = list[tuple[Level, Array | None]]  # from fine to coarse, with the map from the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,28 +44,26 @@ class Individual:
 class Search:
     """The problem at hand: one level, its limits, and what overload costs."""
 
-    def __init__(self, flat: Flat, limits: Array, config: SearchConfig, max_parts: int | None):
-        self.flat = flat
+    def __init__(self, level: Level, limits: Array, config: SearchConfig, max_parts: int | None):
+        self.level = level
         self.limits = limits
         self.config = config
         self.max_parts = max_parts
-        resources, counts = flat[12], flat[11]
-        self.totals = np.concatenate([resources.sum(axis=0), counts.sum(axis=0)])
-        self.size_cap = int(limits[0]) if len(limits) else 0
-        self.largest = ks.node_loads(flat).max(axis=0)
+        self.totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
+        self.largest = ks.node_loads(tuple(level)).max(axis=0)
 
     # ---------------------------------------------------------------- building blocks
 
-    def state(self, flat: Flat, parts: Array, n_parts: int) -> tuple[int, tuple[Array, ...]]:
+    def state(self, level: Level, parts: Array, n_parts: int) -> tuple[int, tuple[Array, ...]]:
         """Connectivity of `parts` and the dense table the kernels work on."""
-        n_nets = len(flat[10])
+        shape = (level.n_nets, n_parts)
         table = (
-            np.empty((n_nets, n_parts), np.int32),
-            np.empty((n_nets, n_parts), np.int64),
-            np.empty((n_nets, n_parts), np.int64),
+            np.empty(shape, np.int32),
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
             np.empty((n_parts, len(self.limits)), np.int64),
         )
-        return int(ks.fill_state(flat, parts, *table)), table
+        return int(ks.fill_state(tuple(level), parts, *table)), table
 
     def prices(self, connectivity: int, factor: float) -> Array:
         """int64[n_loads]: what a unit of each overload costs, `factor` times its average worth."""
@@ -73,11 +71,11 @@ class Search:
         return np.asarray(worth.astype(np.int64))
 
     def refine(
-        self, flat: Flat, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int
+        self, level: Level, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int
     ) -> None:
         """FM passes at each price in turn; `parts` changes in place."""
-        connectivity, table = self.state(flat, parts, n_parts)
-        worth = connectivity
+        worth, table = self.state(level, parts, n_parts)
+        flat = tuple(level)
         for factor in factors:
             prices = self.prices(worth, factor)
             for _ in range(self.config.passes):
@@ -88,20 +86,18 @@ class Search:
                 if gain * 1000 <= worth:
                     break
 
-    def coarsen(
-        self, within: Array | None, seed: int, fill: float = 1.0
-    ) -> list[tuple[Flat, Array | None]]:
+    def coarsen(self, within: Array | None, seed: int, fill: float = 1.0) -> Levels:
         """Levels from fine to coarse with the cluster map that led to each."""
-        flat, config = self.flat, self.config
-        levels: list[tuple[Flat, Array | None]] = [(flat, None)]
-        borders = np.zeros(len(flat[12]), np.int32) if within is None else within
+        level, config = self.level, self.config
+        levels: Levels = [(level, None)]
+        borders = np.zeros(level.n_nodes, np.int32) if within is None else within
         limits = (self.limits * fill).astype(np.int64)
         limits = np.maximum(limits, np.minimum(self.largest, self.limits))
         if within is not None:
-            limits = np.full_like(self.limits, np.int64(1) << 60)
+            limits = np.full_like(self.limits, UNLIMITED)
         while True:
-            n = len(flat[12])
-            largest = int(flat[12][:, 0].max(initial=0))
+            n, flat = level.n_nodes, tuple(level)
+            largest = int(level.resources[:, 0].max(initial=0))
             average = int(self.totals[0]) // max(n, 1)
             cap = int(limits[0])
             if within is None:
@@ -115,25 +111,21 @@ class Search:
                 clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed)
             if left == n or (within is not None and left > 0.95 * n):
                 return levels
-            flat = kc.contract_level(flat, clusters, left)
-            coarse_borders = np.empty(left, np.int32)
-            coarse_borders[clusters] = borders
-            borders = coarse_borders
-            levels.append((flat, clusters))
+            level = contract_small(level, clusters, left)
+            borders = project(np, borders, clusters, left)
+            levels.append((level, clusters))
 
-    def uncoarsen(
-        self, levels: list[tuple[Flat, Array | None]], parts: Array, n_parts: int, seed: int
-    ) -> Array:
+    def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Array:
         """Refine from the coarsest level down to the finest; returns the finest parts."""
         for depth in range(len(levels) - 1, -1, -1):
-            flat, clusters = levels[depth]
+            level, clusters = levels[depth]
             if depth == 0:
                 n_parts += self.config.spare_parts
                 if self.max_parts is not None:
                     n_parts = min(n_parts, self.max_parts)
-                self.refine(flat, parts, n_parts, self.config.fine_prices, seed)
+                self.refine(level, parts, n_parts, self.config.fine_prices, seed)
             elif len(parts) > n_parts * 5 // 4:
-                self.refine(flat, parts, n_parts, self.config.coarse_prices, seed + depth)
+                self.refine(level, parts, n_parts, self.config.coarse_prices, seed + depth)
             if clusters is not None:
                 parts = parts[clusters]
         return parts
@@ -142,7 +134,7 @@ class Search:
         """Number the parts that are left and weigh the result."""
         used, parts = np.unique(parts, return_inverse=True)
         parts = parts.astype(np.int32)
-        connectivity, table = self.state(self.flat, parts, len(used))
+        connectivity, table = self.state(self.level, parts, len(used))
         over = np.maximum(table[3] - self.limits, 0).sum(axis=0)
         cost = connectivity + int(
             (over * self.prices(connectivity, self.config.overload_price)).sum()
@@ -153,29 +145,31 @@ class Search:
 
     def count_parts(self, seed: int) -> int:
         """Parts that a partition of this level starts with."""
-        return len(self.coarsen(None, seed)[-1][0][12])
+        return self.coarsen(None, seed)[-1][0].n_nodes
 
     def create(self, seed: int) -> Individual:
         """A new partition from scratch."""
         low, high = self.config.fill
         fill = low + (high - low) * (seed % 1024) / 1023
         levels = self.coarsen(None, seed, fill)
-        n_parts = len(levels[-1][0][12])
+        n_parts = levels[-1][0].n_nodes
         parts = np.arange(n_parts, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
             parts = self.join(levels[-1][0], self.max_parts)
             n_parts = self.max_parts
         return self.judge(self.uncoarsen(levels, parts, n_parts, seed))
 
-    def join(self, flat: Flat, n_parts: int) -> Array:
+    def join(self, level: Level, n_parts: int) -> Array:
         """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
 
         Neighbours are preferred that it fits with, then by shared weight for each unit of size.
         """
-        parts = np.arange(len(flat[12]), dtype=np.int32)
-        _, (pins, _, _, loads) = self.state(flat, parts, len(parts))
+        parts = np.arange(level.n_nodes, dtype=np.int32)
+        _, (pins, _, _, loads) = self.state(level, parts, len(parts))
         touching = sparse.csr_array(pins > 0).astype(np.int64)
-        shared = (touching.T @ sparse.diags_array(flat[10], dtype=np.int64) @ touching).toarray()
+        shared = (
+            touching.T @ sparse.diags_array(level.net_weights, dtype=np.int64) @ touching
+        ).toarray()
         sizes = loads[:, 0].copy()
         alive = np.ones(len(parts), bool)
         while alive.sum() > n_parts:
@@ -198,11 +192,9 @@ class Search:
         within = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
         levels = self.coarsen(within, seed)
         parts = better.parts
-        for _, clusters in levels[1:]:
+        for level, clusters in levels[1:]:
             assert clusters is not None
-            coarse = np.empty(int(clusters.max()) + 1, np.int32)
-            coarse[clusters] = parts
-            parts = coarse
+            parts = project(np, parts, clusters, level.n_nodes)
         return self.judge(self.uncoarsen(levels, parts.copy(), better.n_parts, seed))
 
     # ---------------------------------------------------------------- the search
