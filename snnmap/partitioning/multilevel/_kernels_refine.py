@@ -129,11 +129,16 @@ def propose_moves(
     """
     n_parts = len(loads)
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
-    gathered = np.zeros(n_parts, np.int64)
+    gathered = np.zeros(n_parts, np.int64)  # what v finds in each part
+    outward = np.zeros(n_parts, np.int64)  # of that, for v as a source
     shared = np.zeros((n_parts, n_distinct), np.int64)
+    touched = np.empty(n_parts, np.int32)
+    marked = np.zeros(n_parts, np.bool_)
     total = np.zeros(n_distinct, np.int64)
     freed = np.zeros(n_distinct, np.int64)
     partial = np.zeros(n_distinct, np.int64)
+    n_inward, n_touched = 0, 0  # parts touched by nets that v is a pin of, and by all nets
+    last = -1  # the node whose nets were gathered
     for v in range(start, stop):
         targets[v] = -1
         if locked[v]:
@@ -145,50 +150,84 @@ def propose_moves(
                 overfull |= loads[a, r] > limits[r]
             if not overfull:
                 continue
-        gathered[:] = 0
-        shared[:] = 0
-        for c in range(n_distinct):
-            total[c] = 0
-            freed[c] = 0
-            partial[c] = 0
+        for t in range(n_touched):
+            gathered[touched[t]] -= outward[touched[t]]
+            outward[touched[t]] = 0
+        for t in range(n_inward, n_touched):
+            marked[touched[t]] = False
+        n_touched = n_inward
+        first, size = node_offsets[v], node_offsets[v + 1] - node_offsets[v]
+        # Twins in one part find the same: there no net has one of them as its only pin.
+        same = (
+            last >= 0 and parts[last] == a and node_offsets[last + 1] - node_offsets[last] == size
+        )
+        if same:
+            for j in range(size):
+                if node_nets[node_offsets[last] + j] != node_nets[first + j]:
+                    same = False
+                    break
         first_out, last_out = out_offsets[v], out_offsets[v + 1]
-        o = first_out
-        for j in range(node_offsets[v], node_offsets[v + 1]):
-            g = node_nets[j]
-            weight = net_weights[g]
+        if not same:
+            for t in range(n_touched):
+                p = touched[t]
+                gathered[p] = 0
+                marked[p] = False
+                for c in range(n_distinct):
+                    shared[p, c] = 0
+            n_touched = 0
             for c in range(n_distinct):
-                total[c] += counts[g, c]
-            for s in range(offsets[g], offsets[g + 1]):
-                p = table_parts[s]
-                pins = table_pins[s]
-                if pins > (p == a):
-                    gathered[p] += weight
-                    for c in range(n_distinct):
-                        shared[p, c] += counts[g, c]
-                elif pins == 0:
-                    gathered[p] += table_sources[s]
-                else:  # v is the only pin in its part: without it only sources wait there
-                    waiting = table_sources[s]
-                    while o < last_out and out_nets[o] < g:
-                        o += 1
-                    if o < last_out and out_nets[o] == g:
-                        waiting -= out_weights[o]
-                    gathered[p] += waiting
-                    for c in range(n_distinct):
-                        freed[c] += counts[g, c]
-                if strict and p == a:
-                    for c in range(n_distinct):
-                        partial[c] += counts[g, c] // pins if pins > 0 else 0
-        j = node_offsets[v]
+                total[c] = 0
+                freed[c] = 0
+                partial[c] = 0
+            o = first_out
+            for j in range(first, first + size):
+                g = node_nets[j]
+                weight = net_weights[g]
+                for c in range(n_distinct):
+                    total[c] += counts[g, c]
+                for s in range(offsets[g], offsets[g + 1]):
+                    p = table_parts[s]
+                    pins = table_pins[s]
+                    if not marked[p]:
+                        marked[p] = True
+                        touched[n_touched] = p
+                        n_touched += 1
+                    if pins > (p == a):
+                        gathered[p] += weight
+                        for c in range(n_distinct):
+                            shared[p, c] += counts[g, c]
+                    elif pins == 0:
+                        gathered[p] += table_sources[s]
+                    else:  # v is the only pin in its part: without it only sources wait there
+                        waiting = table_sources[s]
+                        while o < last_out and out_nets[o] < g:
+                            o += 1
+                        if o < last_out and out_nets[o] == g:
+                            waiting -= out_weights[o]
+                        gathered[p] += waiting
+                        for c in range(n_distinct):
+                            freed[c] += counts[g, c]
+                    if strict and p == a:
+                        for c in range(n_distinct):
+                            partial[c] += counts[g, c] // pins if pins > 0 else 0
+            n_inward = n_touched
+            last = v
+        j = first
         for o in range(first_out, last_out):
             g = out_nets[o]
-            while j < node_offsets[v + 1] and node_nets[j] < g:
+            while j < first + size and node_nets[j] < g:
                 j += 1
-            if j < node_offsets[v + 1] and node_nets[j] == g:
+            if j < first + size and node_nets[j] == g:
                 continue  # v is a pin itself: its source term never changes
             for s in range(offsets[g], offsets[g + 1]):
                 if table_pins[s] > 0:
-                    gathered[table_parts[s]] += out_weights[o]
+                    p = table_parts[s]
+                    if not marked[p]:
+                        marked[p] = True
+                        touched[n_touched] = p
+                        n_touched += 1
+                    gathered[p] += out_weights[o]
+                    outward[p] += out_weights[o]
         here = gathered[a]
         relief = np.int64(0)
         if not strict:
@@ -204,7 +243,12 @@ def propose_moves(
         best_gain = _NONE
         best_plain = np.int64(0)
         best_tie = uint64(0)
-        for p in range(n_parts):
+        if strict and not marked[haven]:
+            marked[haven] = True
+            touched[n_touched] = haven
+            n_touched += 1
+        for t in range(n_touched):
+            p = touched[t]
             plain = gathered[p] - here
             gain = plain + relief
             if gain < best_gain or p == a or (gathered[p] == 0 and not (strict and p == haven)):

@@ -17,7 +17,12 @@ from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.partitioning import metrics
 from snnmap.partitioning.feasibility import find_impossible
-from snnmap.partitioning.multilevel import PRESETS, partition_multilevel, resolve_config
+from snnmap.partitioning.multilevel import (
+    PRESETS,
+    engine_cpu,
+    partition_multilevel,
+    resolve_config,
+)
 from snnmap.partitioning.multilevel.compression import find_classes, split_classes
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.level import pose_problem
@@ -105,8 +110,10 @@ def test_contraction_keeps_connectivity_and_loads(h: Hypergraph, data: st.DataOb
     assert (fine.loads == short.loads).all()
 
 
-def moves_of(h: Hypergraph, parts: np.ndarray[Any, Any], k: int, strict: bool) -> Any:
-    problem = pose_problem(h, Limits(max_size=max(h.n_nodes // k, 1), max_inbound=6))
+def moves_of(
+    h: Hypergraph, parts: np.ndarray[Any, Any], k: int, strict: bool, inbound: int = 6
+) -> Any:
+    problem = pose_problem(h, Limits(max_size=max(h.n_nodes // k, 1), max_inbound=inbound))
     engine = CpuEngine()
     state = examine(engine, problem.level, problem.limits, parts, k)
     moves = engine.propose(
@@ -139,6 +146,28 @@ def test_plain_gain_is_what_the_move_saves(h: Hypergraph, k: int, data: st.DataO
         gained = after.loads - state.loads
         assert (gained[moves.targets[v]] == moves.incoming[v]).all()
         assert (-gained[parts[v]] == moves.outgoing[v]).all()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_moves_do_not_depend_on_the_nodes_before(
+    strict: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twins share what was gathered for the one before: alone in its chunk nobody has one."""
+    h = load_network("lenet").grouped()
+    k = 6
+    parts = (np.arange(h.n_nodes) // 31 % (k - 1)).astype(np.int32)
+    together = moves_of(h, parts, k, strict, 4096)[3]
+
+    def one_by_one(kernel: Any, n: int, *args: Any, **_: Any) -> list[Any]:
+        return [kernel(*args, v, v + 1) for v in range(n)]
+
+    monkeypatch.setattr(engine_cpu, "for_chunks", one_by_one)
+    alone = moves_of(h, parts, k, strict, 4096)[3]
+    moving = together.targets >= 0
+    assert moving.any()
+    assert (together.targets == alone.targets).all()
+    for mine, other in zip(together[1:], alone[1:], strict=True):
+        assert (mine[moving] == other[moving]).all()
 
 
 @given(h=hypergraphs(min_nodes=2, max_nodes=16), k=st.integers(2, 4), data=st.data())
