@@ -19,7 +19,8 @@ from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.partitioning import multilevel
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
-from snnmap.partitioning.multilevel.engine_gpu import GpuEngine, largest_power, power_of_two
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_rows import largest_power, power_of_two
 from snnmap.partitioning.multilevel.level import pose_problem
 from tests.emulator import cupy_on_host
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits

@@ -1,0 +1,138 @@
+"""Coarsening on the GPU: loads of nodes, ratings, contraction (``kernels/``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from snnmap import _csr
+from snnmap.partitioning.multilevel.gpu_rows import CHUNK, GpuRows, Step
+from snnmap.partitioning.multilevel.level import Level
+
+Array = Any  # cupy.ndarray
+
+_STEP = 0x9E3779B97F4A7C15
+
+
+class GpuCoarsening(GpuRows):
+    """The steps of coarsening; see `engine_cpu.CpuEngine`."""
+
+    def node_loads(self, level: Level) -> Array:
+        """int64[n_nodes, n_loads]: what each node alone puts on a part."""
+        n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
+        loads = self.xp.zeros((level.n_nodes, n_additive + n_distinct), self.xp.int64)
+        loads[:, :n_additive] = level.resources
+        for c in range(n_distinct):
+            column = (c, n_additive + c)
+            self._add_rows(level.node_offsets, level.node_nets, level.counts, loads, column)
+        return loads
+
+    def rate(
+        self,
+        level: Level,
+        leaders: Array,
+        settled: Array,
+        loads: Array,
+        cap: int,
+        limits: Array,
+        turns: Array,
+        turn: int,
+        *,
+        max_nets: int,
+        max_pins: int,
+        seed: int,
+        borders: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """(cluster each node of this turn would join or -1, its score)."""
+        xp, n = self.xp, level.n_nodes
+        borders = xp.zeros(n, xp.int32) if borders is None else borders
+        targets, scores = xp.empty(n, xp.int32), xp.empty(n, xp.int64)
+        visits = xp.empty(n, xp.int64)
+        knobs = (turn, max_nets, max_pins, seed)
+        rows = (level.net_offsets, level.source_offsets, *level[5:9])
+        args = (*rows, settled, turns, *knobs, n, visits, targets)
+        self._run("coarsen", "count_visits", min(n, 1 << 20) * 32, *args)
+        lists = self._list_rows(visits, n, 12, dense=False)
+        state = (*level[:11], leaders, settled, loads, loads.shape[1], cap, limits, turns, borders)
+        step = Step("coarsen", "rate_clusters", 12, ())
+        self._run_on(lists, step, (*state, *knobs, targets, scores), ())
+        return targets, scores
+
+    def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The level whose nodes are the clusters; nets with equal pins become one."""
+        xp = self.xp
+        keys = self._keys(level.net_offsets, level.net_pins, clusters)
+        keys.sort()
+        keys = keys[self._changes(keys)]
+        offsets, pins = self._starts(keys, level.n_nets), self._low(keys)
+        del keys
+        merged, firsts = self._group_equal_rows(offsets, pins, n_clusters)
+        n_nets = len(firsts)
+        if n_nets < level.n_nets:
+            old_offsets, old_pins = offsets, pins
+            offsets = self._offsets(xp.diff(offsets)[firsts])
+            pins = xp.empty(int(offsets[-1]), xp.int32)
+            args = (old_offsets, old_pins, firsts, offsets, n_nets, len(pins), pins)
+            self._run("rows", "take_rows", -(-len(pins) // CHUNK), *args)
+        weights = xp.zeros(n_nets, xp.int64)
+        self.add_at(weights, merged, level.net_weights)
+        counts = xp.zeros((n_nets, level.counts.shape[1]), xp.int64)
+        self.add_at(counts, merged, level.counts)
+        resources = xp.zeros((n_clusters, level.resources.shape[1]), xp.int64)
+        self.add_at(resources, clusters, level.resources)
+
+        keys = self._keys(offsets, pins, None, swap=True)
+        keys.sort()
+        node_offsets, node_nets = self._starts(keys, n_clusters), self._low(keys)
+        keys = self._keys(level.source_offsets, level.source_nodes, clusters, merged)
+        order = xp.argsort(keys)
+        keys = keys[order]
+        new = self._changes(keys)
+        source_keys = keys[new]
+        source_weights = xp.zeros(len(source_keys), xp.int64)
+        self.add_at(source_weights, xp.cumsum(new) - 1, level.source_weights[order])
+        source_nodes = self._low(source_keys)
+        order = xp.argsort(source_nodes)
+        out_keys = source_nodes[order].astype(xp.int64) << 32
+        return Level(
+            offsets,
+            pins,
+            self._starts(source_keys, n_nets),
+            source_nodes,
+            source_weights,
+            node_offsets,
+            node_nets,
+            self._starts(out_keys, n_clusters),
+            (source_keys >> 32).astype(xp.int32)[order],
+            source_weights[order],
+            weights,
+            counts,
+            resources,
+        )
+
+    def _group_equal_rows(self, offsets: Array, pins: Array, n_ids: int) -> tuple[Array, Array]:
+        """(int32 group of each row, int64 first row of each group), groups by their first row.
+
+        Rows with equal 128-bit hashes are compared; should two of them differ, the host decides.
+        """
+        xp, n = self.xp, len(offsets) - 1
+        ids = xp.arange(n_ids, dtype=xp.uint64)
+        hashes = [
+            self.sum_rows(offsets, pins, self.mix(ids * xp.uint64(_STEP) + xp.uint64(salt)))
+            for salt in (1, 0x5851F42D4C957F2D)
+        ]
+        order = xp.argsort(hashes[1])
+        order = order[xp.argsort(hashes[0][order])]  # stable: a run begins with its first row
+        new = self._changes(hashes[0][order]) | self._changes(hashes[1][order])
+        representatives = xp.empty(n, xp.int64)
+        representatives[order] = order[new][xp.cumsum(new) - 1]
+        differing = xp.zeros(1, xp.uint64)
+        args = (offsets, pins, n, representatives, differing)
+        self._run("rows", "count_different", 32 * min(n, 1 << 20), *args)
+        if int(differing[0]):
+            host = (self.to_host(pins), self.to_host(offsets[:-1]), self.to_host(xp.diff(offsets)))
+            groups, firsts = _csr.group_equal_rows(*host)
+            return self.from_host(groups.astype(np.int32)), self.from_host(firsts)
+        first = representatives == xp.arange(n)
+        return (xp.cumsum(first) - 1).astype(xp.int32)[representatives], xp.flatnonzero(first)

@@ -1,0 +1,210 @@
+"""What all steps of the GPU engine share: launches over rows sorted by size, sums, keys.
+
+Rows (nets, nodes) are sorted into lists by the hash table that each needs, and worked on by a warp,
+a block with little or much shared memory, or a block with global memory; the lengths of the lists
+stay on the device, so that no step waits for it in vain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.device import THREADS, Device
+from snnmap.partitioning.multilevel.level import Level
+
+Array = Any  # cupy.ndarray
+
+CHUNK = 16  # items of a thread in the kernels that run over chunks of items
+_WARPS = THREADS // 32
+_WARP_SLOTS = 256  # largest hash table of a warp
+_WARP_VISITS = 2048  # most insertions of a warp's row
+_SCRATCH = 1 << 28  # bytes of global memory for tables that fit no shared memory
+
+
+class Lists(NamedTuple):
+    """Rows by the hash table they need (see `list_rows` in ``kernels/rows.cu``).
+
+    Attributes:
+        n: number of rows.
+        slots: int32[n], slots of each row's table.
+        ids: int32[4 * n], the four lists.
+        counters: uint64[5], their lengths, and the most slots of a row in the fourth.
+        limits: most slots of a row in the first three lists.
+        largest: at least the most slots of a row in the fourth.
+    """
+
+    n: int
+    slots: Array
+    ids: Array
+    counters: Array
+    limits: tuple[int, int, int]
+    largest: int
+
+
+class Step(NamedTuple):
+    """Kernels ``<name>_warp`` and ``<name>_block``, bytes of a slot of their tables, macros."""
+
+    source: str
+    name: str
+    slot_bytes: int
+    defines: tuple[str, ...]
+
+
+class GpuRows:
+    """Passes over rows on one device.
+
+    Attributes:
+        device: where the kernels run.
+        xp: CuPy.
+    """
+
+    device: Device
+    xp: Any
+
+    def to_host(self, array: Array) -> Any:
+        """An array on the host."""
+        return self.xp.asnumpy(array)
+
+    def from_host(self, array: Any) -> Array:
+        """An array on the device."""
+        return self.xp.asarray(array)
+
+    def _run(self, source: str, name: str, threads: int, *args: Any) -> None:
+        """A kernel with (at least) that many threads and no shared memory."""
+        self.device.launch(self.device.kernel(source, name), -(-threads // THREADS), args)
+
+    def _run_on(
+        self, lists: Lists, step: Step, args: tuple[Any, ...], results: tuple[Any, ...]
+    ) -> None:
+        """The kernels of a step over their lists; `args` and `results` stand around the lists."""
+        device, n, bytes_each = self.device, lists.n, step.slot_bytes
+        warp, block = (
+            device.kernel(step.source, f"{step.name}_{kind}", step.defines)
+            for kind in ("warp", "block")
+        )
+
+        def arguments(kind: int, capacity: int) -> tuple[Any, ...]:
+            ids, length = lists.ids[kind * n :], lists.counters[kind:]
+            return (*args, lists.slots, ids, length, capacity, *results)
+
+        many = 8 * device.multiprocessors
+        shared = _WARPS * lists.limits[0] * bytes_each
+        device.launch(warp, min(-(-n // _WARPS), many), arguments(0, lists.limits[0]), shared)
+        for kind, slots in ((1, lists.limits[1]), (2, lists.limits[2])):
+            if kind == 1 or slots > lists.limits[1]:
+                values = (*arguments(kind, slots), None)
+                device.launch(block, min(n, many), values, slots * bytes_each)
+        if lists.largest > lists.limits[2]:
+            size = lists.largest * bytes_each
+            blocks = max(1, min(n, 2 * device.multiprocessors, _SCRATCH // size))
+            scratch = self.xp.empty(blocks * size, self.xp.uint8)
+            device.launch(block, blocks, (*arguments(3, lists.largest), scratch))
+
+    def _list_rows(self, visits: Array, n_keys: int, slot_bytes: int, *, dense: bool) -> Lists:
+        """Sort rows by the table they need; `dense`: a slot for each of `n_keys` keys suffices."""
+        xp, n = self.xp, len(visits)
+        most = power_of_two(n_keys if dense else 2 * n_keys)
+        room = self.device.shared_bytes - 8192  # the kernels themselves take some
+        little, much = (min(most, largest_power(room // k // slot_bytes)) for k in (4, 2))
+        if most * slot_bytes <= room:
+            much = most
+        limits = (min(_WARP_SLOTS, most), little, much)
+        slots, ids = xp.empty(n, xp.int32), xp.empty(4 * n, xp.int32)
+        counters = xp.zeros(5, xp.uint64)
+        args = (visits, n, most, _WARP_VISITS, *limits, slots, ids, counters)
+        self._run("rows", "list_rows", n, *args)
+        largest = most
+        if not dense and most > much:
+            largest = int(counters[4])
+        return Lists(n, slots, ids, counters, limits, largest)
+
+    def _offsets(self, counts: Array) -> Array:
+        """int64[n + 1]: exclusive prefix sums."""
+        offsets = self.xp.zeros(len(counts) + 1, self.xp.int64)
+        if len(counts):
+            self.xp.cumsum(counts, out=offsets[1:])
+        return offsets
+
+    def _add_rows(
+        self,
+        offsets: Array,
+        items: Array,
+        values: Array,
+        sums: Array,
+        column: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Add to a column of `sums` the sums over rows of items of a column of `values`."""
+        widths = [a.shape[1] if a.ndim == 2 else 1 for a in (values, sums)]
+        values, sums = values.ravel()[column[0] :], sums.ravel()[column[1] :]
+        n = len(items)
+        args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
+        self._run("rows", "sum_rows", -(-n // CHUNK), *args)
+
+    def mix(self, values: Array) -> Array:
+        """SplitMix64 finaliser of uint64 values."""
+        out = self.xp.empty_like(values)
+        self._run("rows", "mix_values", len(values), values, out, len(values))
+        return out
+
+    def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
+        """uint64[rows]: wrapping sums of values over rows of items."""
+        sums = self.xp.zeros(len(offsets) - 1, self.xp.uint64)
+        self._add_rows(offsets, items, values, sums)
+        return sums
+
+    def add_at(self, target: Array, index: Array, values: Array) -> None:
+        """target[index] += values (int64), with repeated indices adding up."""
+        name = "scatter_add32" if index.dtype == np.int32 else "scatter_add"
+        width = values.shape[1] if values.ndim == 2 else 1
+        n = len(index)
+        index, values = (self.xp.ascontiguousarray(a) for a in (index, values))
+        self._run("rows", name, n * width, target, index, values, n, width)
+
+    def _keys(
+        self,
+        offsets: Array,
+        items: Array,
+        map_: Array | None,
+        majors: Array | None = None,
+        *,
+        swap: bool = False,
+    ) -> Array:
+        """int64[n_items]: (row, item) of every item in one number, rows and items renamed."""
+        keys, n = self.xp.empty(len(items), self.xp.int64), len(items)
+        args = (offsets, len(offsets) - 1, items, n, map_, majors, int(swap), keys)
+        self._run("rows", "pack_keys", -(-n // CHUNK), *args)
+        return keys
+
+    def _changes(self, keys: Array) -> Array:
+        """bool[n]: whether a key differs from the one before it."""
+        new = self.xp.ones(len(keys), bool)
+        new[1:] = keys[1:] != keys[:-1]
+        return new
+
+    def _starts(self, keys: Array, n: int) -> Array:
+        """int64[n + 1]: where each major begins in ascending keys."""
+        xp = self.xp
+        if len(keys) == 0:
+            return xp.zeros(n + 1, xp.int64)
+        return xp.searchsorted(keys, xp.arange(n + 1, dtype=xp.int64) << 32).astype(xp.int64)
+
+    def _low(self, keys: Array) -> Array:
+        """int32[n]: the minor of each key."""
+        return (keys & 0xFFFFFFFF).astype(self.xp.int32)
+
+
+def defines_of(level: Level) -> tuple[str, ...]:
+    """Compiler options of the kernels that know how many loads there are."""
+    return (f"-DN_ADDITIVE={level.resources.shape[1]}", f"-DN_DISTINCT={level.counts.shape[1]}")
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two, at least 32, that is not below n."""
+    return 1 << max(5, (n - 1).bit_length())
+
+
+def largest_power(n: int) -> int:
+    """The largest power of two, at least 32, that is not above n."""
+    return 1 << max(5, n.bit_length() - 1)
