@@ -16,14 +16,20 @@ from typing import Any
 
 from snnmap.partitioning.multilevel.config import CompressionConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, project
+from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
 
 _STEP = 0x9E3779B97F4A7C15
 
 
-def find_classes(engine: Any, level: Level, config: CompressionConfig) -> Array | None:
-    """int64[n_nodes] class of each node, or None where the network has no such structure."""
+def find_classes(
+    engine: Any, level: Level, config: CompressionConfig, progress: Progress = SILENT
+) -> Array | None:
+    """int64[n_nodes] class of each node, or None where the network has no such structure.
+
+    None also when `progress` expires.
+    """
     xp = engine.xp
     n = level.n_nodes
     if n == 0 or config.rounds == 0:
@@ -40,6 +46,8 @@ def find_classes(engine: Any, level: Level, config: CompressionConfig) -> Array 
     outbound = engine.sum_rows(level.out_offsets, level.out_nets, mixed(nets, 77))
     n_classes = n + 1
     for _ in range(config.rounds + 1):
+        if progress.expired():
+            return None
         signatures = xp.where(no_inbound, outbound ^ xp.uint64(_STEP), inbound)
         distinct, classes = xp.unique(signatures, return_inverse=True)
         if len(distinct) > 0.98 * n:
@@ -85,14 +93,19 @@ def split_classes(engine: Any, level: Level, classes: Array, largest: int) -> tu
 
 
 def compress(
-    engine: Any, level: Level, limits: Array, config: CompressionConfig
+    engine: Any,
+    level: Level,
+    limits: Array,
+    config: CompressionConfig,
+    progress: Progress = SILENT,
 ) -> list[tuple[Level, Array]]:
     """Levels of chunks, from fine to coarse, each with the map from the level before it.
 
-    The last one is to be searched. Empty where the network has no structure to use.
+    The last one is to be searched. Empty where the network has no structure to use, and when
+    `progress` expires.
     """
-    classes = find_classes(engine, level, config)
-    if classes is None:
+    classes = find_classes(engine, level, config, progress)
+    if classes is None or progress.expired():
         return []
     size = (
         int(limits[0])
