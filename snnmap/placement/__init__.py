@@ -4,7 +4,7 @@
     placement = place(part_graph, profile, placer="auto")
 
 `metric` knows distances, `region` where parts may go, `flows` how much they talk; `placers` lay the
-parts out and `refine` improves any layout.
+parts out and `refine` improves any layout, `engine` says on which machine.
 """
 
 from snnmap.placement.part_graph import part_hypergraph

@@ -1,19 +1,21 @@
 """Annealing: swaps that may also lose a little, less and less, so that a layout can reorder itself.
 
 A round is a data-parallel step (see `_kernels_anneal`): its random numbers are hashes of (seed,
-round, part), its decisions integer comparisons, so another engine can repeat it bit for bit. The
+round, part), its decisions integer comparisons, so a GPU repeats it bit for bit. The
 temperature falls geometrically from a share of the mean loss of a long swap to a small share of
-that of a swap between neighbours, then to 0, while swaps get shorter.
+that of a swap between neighbours, then to 0, while swaps get shorter. Several chains run side by
+side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from snnmap.placement import _kernels_anneal
+from snnmap.placement.engine_cpu import CpuEngine
 from snnmap.placement.flows import Flows
 from snnmap.placement.refine import Board
 from snnmap.placement.region import Region
@@ -21,13 +23,14 @@ from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
-WORK = 600_000_000
-"""Visits of a neighbour, all chains together (1 to 3 CPU seconds); sets the number of rounds."""
+WORK = 300_000_000
+"""Visits of a neighbour by one chain (about a CPU second); sets the number of rounds."""
 
 MAX_ROUNDS = 20_000
 HOT, COLD = 0.2, 0.01
 QUENCH = 0.1
 SEGMENTS = 25
+PROBES = 8
 
 EXPONENTIALS = np.rint(-np.log((np.arange(4096) + 0.5) / 4096) * 2**16).astype(np.int64)
 """Quantiles of the exponential distribution in units of 2^-16: integer Metropolis thresholds."""
@@ -36,86 +39,78 @@ EXPONENTIALS = np.rint(-np.log((np.arange(4096) + 0.5) / 4096) * 2**16).astype(n
 def anneal(
     flows: Flows,
     region: Region,
-    cell_of: Array,
+    starts: Sequence[Array],
     *,
-    seed: int = 0,
-    hot: float = HOT,
+    seeds: Sequence[int] = (0,),
+    hots: Sequence[float] = (HOT,),
     work: int = WORK,
     progress: Progress = SILENT,
-) -> Array:
-    """One annealing chain; never worse than what it is given.
+    engine: Any = None,
+) -> list[Array]:
+    """Annealing chains; none ends worse than it starts.
 
     Args:
         flows: rates between parts.
         region: cells, distances, fixed parts.
-        cell_of: int64[n_parts], where the parts are; not changed.
-        seed: of the chain.
-        hot: first temperature as a share of the mean loss of a swap over half the region.
-        work: visits of neighbours to spend.
+        starts: int64[n_parts] for each chain, where the parts are; not changed.
+        seeds: of each chain.
+        hots: first temperature of each as a share of the mean loss of a swap over half the region.
+        work: visits of neighbours that each may spend.
         progress: asked now and then whether to end.
+        engine: see :mod:`snnmap.placement.engine`; default the CPU.
 
     Returns:
-        int64[n_parts]: cells of the best layout seen between segments.
+        int64[n_parts] for each chain: cells of the best layout seen between segments.
     """
-    board = Board.of(flows, region, cell_of)
-    best, best_cost = board.cell_of.copy(), board.cost()
+    best = [np.array(start, np.int64) for start in starts]
     n_movable = len(region.movable)
     if n_movable < 1 or len(region.free_cells) < 2 or not len(flows.rates):
         return best
+    engine = engine or CpuEngine()
     per_round = n_movable * (16 + 2 * len(flows.rates) // flows.n_parts)
     n_rounds = int(min(MAX_ROUNDS, max(SEGMENTS, work // per_round)))
-    temperatures, radii = _schedule(board, n_rounds, hot, seed)
+    keys = np.array([seed % 2**64 for seed in seeds], np.uint64)
+    temperatures, radii = _schedules(flows, region, best, n_rounds, hots, keys, engine)
+    costs = np.array([Board.of(flows, region, cells).cost() for cells in best])
+    least = costs.copy()
+    chains = engine.chains(flows, region, best, EXPONENTIALS)
     bounds = np.linspace(0, n_rounds, SEGMENTS + 1).astype(np.int64)
-    cost = best_cost
     for begin, end in pairwise(bounds.tolist()):
         if progress.expired():
             break
-        saved, _ = _rounds(board, temperatures[begin:end], radii[begin:end], begin, seed)
-        cost -= saved
-        if cost < best_cost:
-            best, best_cost = board.cell_of.copy(), cost
+        costs -= chains.rounds(temperatures[:, begin:end], radii[:, begin:end], begin, keys)[:, 0]
+        if (costs < least).any():
+            cells = chains.cells()
+            for i in np.flatnonzero(costs < least):
+                best[i], least[i] = cells[i], costs[i]
     return best
 
 
-def _schedule(board: Board, n_rounds: int, hot: float, seed: int) -> tuple[Array, Array]:
-    """(temperatures, radii) of each round, int64[n_rounds], from losses on a copy of the board."""
-    radius = max(1, max(board.region.shape) // 2)
+def _schedules(
+    flows: Flows,
+    region: Region,
+    starts: Sequence[Array],
+    n_rounds: int,
+    hots: Sequence[float],
+    seeds: Array,
+    engine: Any,
+) -> tuple[Array, Array]:
+    """(temperatures, radii) of each chain and round, int64, from losses on copies of the boards."""
+    n = len(starts)
+    radius = max(1, max(region.shape) // 2)
     losses = []
     for reach in (radius, 1):
-        probe = Board.of(board.flows, board.region, board.cell_of)
-        _, stats = _rounds(probe, np.zeros(8, np.int64), np.full(8, reach), 0, seed)
-        losses.append((int(stats[1]) << 20) / max(int(stats[2]), 1))
-    first, last = hot * losses[0], COLD * losses[1]
-    first, last = max(first, 1.0), min(max(last, 1.0), max(first, 1.0))
+        probes = engine.chains(flows, region, list(starts), EXPONENTIALS)
+        nothing = np.zeros((n, PROBES), np.int64)
+        stats = probes.rounds(nothing, np.full((n, PROBES), reach), 0, seeds)
+        losses.append([(int(amount) << 20) / max(int(count), 1) for _, amount, count in stats])
     n_cold = int(n_rounds * QUENCH)
-    temperatures = np.zeros(n_rounds, np.int64)
-    temperatures[: n_rounds - n_cold] = np.geomspace(first, last, n_rounds - n_cold)
-    radii = np.ones(n_rounds, np.int64)
-    radii[: n_rounds - n_cold] = np.rint(np.geomspace(radius, 1, n_rounds - n_cold))
+    temperatures = np.zeros((n, n_rounds), np.int64)
+    for i, (long, short) in enumerate(zip(*losses, strict=True)):
+        first, last = max(hots[i] * long, 1.0), max(COLD * short, 1.0)
+        temperatures[i, : n_rounds - n_cold] = np.geomspace(
+            first, min(last, first), n_rounds - n_cold
+        )
+    radii = np.ones((n, n_rounds), np.int64)
+    radii[:, : n_rounds - n_cold] = np.rint(np.geomspace(radius, 1, n_rounds - n_cold))
     return temperatures, radii
-
-
-def _rounds(
-    board: Board, temperatures: Array, radii: Array, first: int, seed: int
-) -> tuple[int, Array]:
-    flows, region = board.flows, board.region
-    stats = np.zeros(3, np.int64)
-    saved = _kernels_anneal.anneal_rounds(
-        flows.offsets,
-        flows.neighbours,
-        flows.rates,
-        board.cell_of,
-        board.places,
-        board.part_at,
-        region.movable,
-        region.fixed >= 0,
-        *region.tables,
-        region.n_rows,
-        EXPONENTIALS,
-        temperatures,
-        radii,
-        first,
-        np.uint64(seed % 2**64),
-        stats,
-    )
-    return int(saved), stats

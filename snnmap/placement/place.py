@@ -10,6 +10,7 @@ import numpy as np
 from snnmap.errors import ConfigError
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
+from snnmap.placement.engine import choose_engine
 from snnmap.placement.metric import Metric
 from snnmap.placement.placers import PLACERS
 from snnmap.placement.refine import Board
@@ -29,6 +30,7 @@ def place(
     *,
     placer: str = "auto",
     refine: str | None = None,
+    engine: str = "auto",
     seed: int = 0,
     fixed: Mapping[int, Core] | None = None,
     forbidden: Collection[Core] = (),
@@ -42,12 +44,15 @@ def place(
         placer: a name of ``PLACERS``, or ``"auto"``: all of them, and the best is kept.
         refine: a name of ``REFINEMENTS``; None means annealing for ``"auto"`` and force-directed
             swaps for a placer that was asked for by name.
+        engine: who does the integer work, with the same result: ``"cpu"``, ``"gpu"``, or
+            ``"auto"``: a GPU if there is one and there are many parts.
         seed: for whatever draws random numbers.
         fixed: part -> global (x, y) where it must be.
         forbidden: further cores that must stay empty.
         progress: told of rounds; when it expires the best placement so far is returned.
 
     Raises:
+        EngineError: a GPU was asked for and cannot be used.
         ConfigError: unknown name, or a fixed or forbidden core that cannot be one.
         LimitError: more parts than usable cores.
     """
@@ -58,12 +63,14 @@ def place(
     begin = time.perf_counter()
     metric = Metric.of(profile)
     site = make_site(metric, part_graph.n_nodes, fixed or {}, set(forbidden), part_graph.name)
-    task = Task(part_graph, site, seed, progress)
+    worker = choose_engine(engine, part_graph.n_nodes)
+    task = Task(part_graph, site, seed, progress, worker)
     starts = list(PLACERS) if placer == AUTO else [placer]
     progress.start("place", unit="rounds")
-    layouts = [PLACERS[name](task) for name in starts]
-    placed = time.perf_counter()
-    cell_of, winner = REFINEMENTS[refine](task, layouts)
+    with worker.guard():
+        layouts = [PLACERS[name](task) for name in starts]
+        placed = time.perf_counter()
+        cell_of, winner = REFINEMENTS[refine](task, layouts)
     progress.finish()
     board = Board.of(task.flows, task.region, cell_of)
     return Placement(
@@ -72,6 +79,7 @@ def place(
         start=starts[winner],
         refine=refine,
         seed=seed,
+        engine=worker.name,
         objective=board.cost() / (task.flows.scale * metric.cost_hop),
         complete=not progress.expired(),
         seconds={"start": placed - begin, "refine": time.perf_counter() - placed},

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.placement import _kernels_order
 from snnmap.placement.curves import CURVES
-from snnmap.placement.order import bisection_order, feed_forward_order
+from snnmap.placement.order import bisection_order
 from snnmap.placement.region import BLOCKED, EMPTY
 from snnmap.placement.spectral import spectral
 from snnmap.placement.task import Task
@@ -22,15 +21,13 @@ Placer = Callable[[Task], Array]
 def curve(task: Task, name: str) -> Array:
     """Parts in feed-forward order along a space-filling curve."""
     tight = task.tight
-    return task.along(
-        feed_forward_order(task.part_graph), CURVES[name](len(tight.xs), len(tight.ys))
-    )
+    return task.along(task.forward, CURVES[name](len(tight.xs), len(tight.ys)))
 
 
 def recursive_bisection(task: Task) -> Array:
     """Parts in the order of a recursive bisection along a Hilbert curve."""
     tight = task.tight
-    order = bisection_order(task.flows, feed_forward_order(task.part_graph))
+    order = bisection_order(task.flows, task.forward)
     return task.along(order, CURVES["hilbert"](len(tight.xs), len(tight.ys)))
 
 
@@ -41,21 +38,11 @@ def minimum_distance(task: Task) -> Array:
     part_at = np.where(region.blocked, BLOCKED, EMPTY).astype(np.int64)
     fixed = np.flatnonzero(cell_of >= 0)
     part_at[cell_of[fixed]] = fixed
-    order = feed_forward_order(task.part_graph)
-    centre = np.array([len(region.xs) // 2 * region.n_rows + region.n_rows // 2])
-    centre_x, centre_y = region.axes(centre)
-    _kernels_order.nearest_cells(
-        flows.offsets,
-        flows.neighbours,
-        flows.rates,
-        order[cell_of[order] < 0],
-        cell_of,
-        part_at,
-        *region.tables,
-        centre_x[0],
-        centre_y[0],
-    )
-    return cell_of
+    order = task.forward
+    centre = len(region.xs) // 2 * region.n_rows + region.n_rows // 2
+    order = order[cell_of[order] < 0]
+    found = task.engine.nearest_cells(flows, region, order, cell_of, part_at, centre)
+    return np.asarray(found)
 
 
 PLACERS: dict[str, Placer] = {

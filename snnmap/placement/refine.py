@@ -1,6 +1,6 @@
 """Force-directed refinement: parts swap places, or move to empty cores, while that saves cost.
 
-Each round is a chain of data-parallel steps on integers, which a GPU can repeat bit for bit:
+Each round is a chain of data-parallel steps on integers, which a GPU repeats bit for bit:
 
     fields    cost of every part on every column and row
     propose   for every part the swap with the largest gain
@@ -73,7 +73,7 @@ class Board:
         best_gains = np.empty(f.n_parts, np.int64)
         if reach > self.looked:
             self.active[:] = True
-        if self._is_near(reach):
+        if is_near(f, self.region, reach):
             for_chunks(
                 _kernels.propose_near,
                 f.n_parts,
@@ -118,14 +118,6 @@ class Board:
         self.looked = reach
         return int(saved)
 
-    def _is_near(self, reach: int) -> bool:
-        """Whether looking at all links for every cell within reach is less work than fields."""
-        side_x, side_y = (len(table) for table in self.region.tables)
-        links = len(self.flows.rates) / max(self.flows.n_parts, 1)
-        cells = min(2 * reach + 1, side_x) * min(2 * reach + 1, side_y)
-        fields = side_x * min(links, side_x) + side_y * min(links, side_y) + 2 * (side_x + side_y)
-        return cells * 2 * links < fields
-
     def _propose_far(self, reach: int, best_cells: Array, best_gains: Array) -> None:
         """Fill the best cell and gain of every part by way of fields."""
         f, tables = self.flows, self.region.tables
@@ -159,6 +151,18 @@ class Board:
         )
 
 
+def is_near(flows: Flows, region: Region, reach: int) -> bool:
+    """Whether looking at all links for every cell within reach is less work than fields.
+
+    Engines must agree: parts that are not active propose only by way of fields.
+    """
+    side_x, side_y = (len(table) for table in region.tables)
+    links = len(flows.rates) / max(flows.n_parts, 1)
+    cells = min(2 * reach + 1, side_x) * min(2 * reach + 1, side_y)
+    fields = side_x * min(links, side_x) + side_y * min(links, side_y) + 2 * (side_x + side_y)
+    return cells * 2 * links < fields
+
+
 def force_directed(
     flows: Flows,
     region: Region,
@@ -166,6 +170,7 @@ def force_directed(
     *,
     reach: int = EVERYWHERE,
     progress: Progress = SILENT,
+    engine: Any = None,
 ) -> Array:
     """Swap until no swap saves cost, or `progress` has expired.
 
@@ -177,11 +182,16 @@ def force_directed(
         cell_of: int64[n_parts], where the parts are; not changed.
         reach: columns and rows that a part may jump in one swap, at most.
         progress: told of every round.
+        engine: see :mod:`snnmap.placement.engine`; default the CPU.
 
     Returns:
         int64[n_parts]: improved cells.
     """
-    board = Board.of(flows, region, cell_of)
+    if not len(cell_of):
+        return np.array(cell_of, np.int64)
+    board = (
+        Board.of(flows, region, cell_of) if engine is None else engine.board(flows, region, cell_of)
+    )
     widest = min(reach, region.n_cells if region.metric.is_hex else max(region.shape))
     now = widest if region.metric.is_hex else 1
     while not progress.expired():
@@ -191,4 +201,4 @@ def force_directed(
             now = min(2 * now, widest)
         else:
             break
-    return board.cell_of
+    return np.asarray(board.cell_of)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.parallel import map_tasks
-from snnmap.placement.anneal import HOT, WORK, anneal
+from snnmap.placement.anneal import HOT, anneal
 from snnmap.placement.refine import EVERYWHERE, Board, force_directed
 from snnmap.placement.task import Task
 
@@ -17,6 +16,9 @@ Array = np.ndarray[Any, Any]
 Layouts = list[Array]
 CHAINS = ((256, 8), (1024, 4), (1 << 62, 2))
 """(largest number of parts, annealing chains)."""
+
+WORK = 600_000_000
+"""Visits of a neighbour that all annealing chains may spend (1 to 3 CPU seconds)."""
 
 FAR_SWAPS = 1024
 """Up to so many parts every layout is tried, and annealing ends with swaps over any distance."""
@@ -43,7 +45,14 @@ def swapped(task: Task, layouts: Layouts, reach: int = EVERYWHERE) -> tuple[Arra
     """Force-directed swaps from every layout that is worth them."""
     tried = _promising(task, layouts)
     improved = [
-        force_directed(task.flows, task.region, layouts[i], reach=reach, progress=task.progress)
+        force_directed(
+            task.flows,
+            task.region,
+            layouts[i],
+            reach=reach,
+            progress=task.progress,
+            engine=task.engine,
+        )
         for i in tried
     ]
     best, winner = cheapest(task, improved)
@@ -56,27 +65,25 @@ def annealed(task: Task, layouts: Layouts) -> tuple[Array, int]:
     Small tasks run more chains; even ones start from the best layout, odd ones from the second best
     and hotter. The best end of all is improved by swaps, over any distance where that is cheap.
     """
-    flows, region = task.flows, task.region
+    ground, engine = (task.flows, task.region), task.engine
     tried = _promising(task, layouts)
-    improved = {i: force_directed(flows, region, layouts[i], reach=1) for i in tried}
-    ranked = sorted(tried, key=lambda i: (Board.of(flows, region, improved[i]).cost(), i))
+    improved = {i: force_directed(*ground, layouts[i], reach=1, engine=engine) for i in tried}
+    ranked = sorted(tried, key=lambda i: (Board.of(*ground, improved[i]).cost(), i))
     n_chains = next(chains for parts, chains in CHAINS if task.n_parts <= parts)
     starts = [ranked[chain % 2 % len(ranked)] for chain in range(n_chains)]
-
-    def chain(index: int) -> Array:
-        return anneal(
-            flows,
-            region,
-            improved[starts[index]],
-            seed=task.seed * 1000 + index,
-            hot=HOT * (1, 2)[index % 2],
-            work=WORK // n_chains,
-            progress=task.progress,
-        )
-
-    found, winner = cheapest(task, map_tasks(chain, [(index,) for index in range(n_chains)]))
+    ends = anneal(
+        *ground,
+        [improved[start] for start in starts],
+        seeds=[task.seed * 1000 + chain for chain in range(n_chains)],
+        hots=[HOT * (1, 2)[chain % 2] for chain in range(n_chains)],
+        work=WORK // n_chains,
+        progress=task.progress,
+        engine=engine,
+    )
+    found, winner = cheapest(task, ends)
     reach = EVERYWHERE if task.n_parts <= FAR_SWAPS else 4
-    return force_directed(flows, region, found, reach=reach, progress=task.progress), starts[winner]
+    best = force_directed(*ground, found, reach=reach, progress=task.progress, engine=engine)
+    return best, starts[winner]
 
 
 REFINEMENTS: dict[str, Refinement] = {

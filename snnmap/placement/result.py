@@ -18,6 +18,7 @@ class Placement:
         start: the placer whose layout led to it; differs from `placer` for ``"auto"``.
         refine: command-line name of the refinement that followed, ``"none"`` without.
         seed: the seed that reproduces it.
+        engine: ``"cpu"`` or ``"gpu"``: who did the integer work; the cores do not depend on it.
         objective: what was minimised: the sum of rate x distance over all flows from part to part,
             in spikes/s x average hops (see :mod:`snnmap.placement.metric`).
         complete: False when a time limit or an interruption ended the search early.
@@ -29,6 +30,7 @@ class Placement:
     start: str = ""
     refine: str = "none"
     seed: int = 0
+    engine: str = "cpu"
     objective: float = 0.0
     complete: bool = True
     seconds: dict[str, float] = field(default_factory=dict)

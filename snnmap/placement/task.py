@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from snnmap.hypergraph import Hypergraph
+from snnmap.placement.engine_cpu import CpuEngine
 from snnmap.placement.flows import Flows, symmetric_flows
+from snnmap.placement.order import feed_forward_order
 from snnmap.placement.region import SLACK, Region, Site
 from snnmap.progress import SILENT, Progress
 
@@ -25,12 +27,14 @@ class Task:
         site: the chip with what the user asked of it.
         seed: for whatever draws random numbers.
         progress: told of rounds, asked whether time is up.
+        engine: who does the integer work, see :mod:`snnmap.placement.engine`.
     """
 
     part_graph: Hypergraph
     site: Site
     seed: int = 0
     progress: Progress = SILENT
+    engine: Any = field(default_factory=CpuEngine)
 
     @cached_property
     def region(self) -> Region:
@@ -46,6 +50,11 @@ class Task:
     def flows(self) -> Flows:
         """Rates between parts."""
         return symmetric_flows(self.part_graph, self.region.diameter)
+
+    @cached_property
+    def forward(self) -> Array:
+        """int64[n_parts]: parts from the inputs to the outputs of the network."""
+        return feed_forward_order(self.part_graph)
 
     @property
     def n_parts(self) -> int:

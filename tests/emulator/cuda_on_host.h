@@ -222,6 +222,12 @@ T atomicMax(T* target, T value) {
     return old;
 }
 template <class T>
+T atomicMin(T* target, T value) {
+    const T old = *target;
+    if (value < old) *target = value;
+    return old;
+}
+template <class T>
 T atomicCAS(T* target, T expected, T value) {
     const T old = *target;
     if (old == expected) *target = value;

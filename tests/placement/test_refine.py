@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
-from snnmap.placement import _kernels, place
+from snnmap.placement import _kernels, place, refine
 from snnmap.placement._kernels_anneal import hash_bits
 from snnmap.placement.anneal import anneal
 from snnmap.placement.metric import Metric
@@ -96,7 +96,7 @@ def test_both_ways_to_propose_agree(
     for near in (False, True):
         board = random_board(graph, profile, seed)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Board, "_is_near", lambda _self, _reach, near=near: near)
+            patch.setattr(refine, "is_near", lambda _flows, _region, _reach, near=near: near)
             cores.append((board.swap_round(reach), board.cell_of.tolist()))
     assert cores[0] == cores[1]
 
@@ -109,11 +109,13 @@ def test_annealing_never_loses_and_repeats(
     if graph.n_nodes > profile.n_cores:
         return
     board = random_board(graph, profile, seed)
-    settings_ = {"seed": seed, "work": 20_000}
-    found = anneal(board.flows, board.region, board.cell_of, **settings_)
+    settings_ = {"seeds": [seed, 7], "hots": [0.2, 0.4], "work": 20_000}
+    starts = [board.cell_of] * 2
+    found, other = anneal(board.flows, board.region, starts, **settings_)
+    assert not board.region.blocked[other].any()
     assert Board.of(board.flows, board.region, found).cost() <= board.cost()
     assert not board.region.blocked[found].any()
-    again = anneal(board.flows, board.region, board.cell_of, **settings_)
+    again, _ = anneal(board.flows, board.region, starts, **settings_)
     assert np.array_equal(found, again)
 
 
@@ -127,7 +129,7 @@ def test_nothing_is_left_to_gain_when_nobody_is_active(
         return
     board = random_board(graph, profile, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Board, "_is_near", lambda _self, _reach: True)
+        patch.setattr(refine, "is_near", lambda _flows, _region, _reach: True)
         while board.swap_round(reach):
             pass
     everyone = Board.of(board.flows, board.region, board.cell_of)

@@ -6,9 +6,10 @@ CuPy is imported here only, and only when somebody asks for the GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class Device:
 
     Attributes:
         xp: CuPy.
+        sparse: CuPy's sparse matrices.
         name: as the driver calls it.
         multiprocessors: their number.
         shared_bytes: shared memory that a block may ask for.
@@ -89,6 +91,7 @@ class Device:
 
     def __init__(self) -> None:
         self.xp = find_cupy()
+        self.sparse = import_module("cupyx.scipy.sparse")
         runtime = self.xp.cuda.runtime
         self._faults = (
             runtime.CUDARuntimeError,
@@ -130,6 +133,20 @@ class Device:
             kernel.max_dynamic_shared_size_bytes = self._granted[id(kernel)] = shared
         values = tuple(_argument(a) for a in args)
         kernel((blocks,), (THREADS,), values, shared_mem=shared)
+
+    def prepare(
+        self, source: str, name: str, blocks: int, args: tuple[Any, ...]
+    ) -> Callable[[], None]:
+        """A launch to be repeated often, without shared memory: call it to start the kernel.
+
+        Args:
+            source: of the kernel.
+            name: its name.
+            blocks: how many, at least 1.
+            args: as for :meth:`launch`; what they are now is what every call passes.
+        """
+        kernel = self.kernel(source, name)
+        return partial(kernel, (blocks,), (THREADS,), tuple(_argument(a) for a in args))
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""
