@@ -10,6 +10,7 @@ from typing import Any
 
 from snnmap.partitioning.multilevel.config import CoarseningConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.matching import match
 
 Array = Any  # of the engine's array library
 
@@ -52,8 +53,10 @@ def cluster(
     """(int32[n_nodes] cluster of each node, number of clusters).
 
     Clusters keep all limits and never cross a border: nodes with different `borders` (int32[n_nodes])
-    stay apart.
+    stay apart. Scheme ``"matching"`` makes pairs instead (`matching.py`).
     """
+    if config.scheme == "matching":
+        return match(engine, level, limits, config, seed, borders)
     xp = engine.xp
     n = level.n_nodes
     loads = engine.node_loads(level)

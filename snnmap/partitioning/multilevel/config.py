@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from snnmap.errors import ConfigError
 
@@ -35,15 +35,20 @@ class CoarseningConfig:
     """Parallel clustering of levels too large for the search (`coarsening.py`).
 
     Attributes:
+        scheme: ``"clusters"``, or ``"matching"``: pairs by the published scheme (`matching.py`).
         small_pins: levels with at most this many pins are searched instead.
-        turns: nodes move in this many turns, each seeing the clusters of those before.
+        turns: nodes move in this many turns, each seeing the clusters of those before; of matching,
+            most rounds.
+        candidates: neighbours that a node keeps for the rounds of matching.
         growth: a cluster weighs at most this many average nodes.
         max_nets, max_pins: nets of a node, and pins of a net, that a rating looks at.
         stall: stop when a level keeps more than this share of its nodes.
     """
 
+    scheme: Literal["clusters", "matching"] = "clusters"
     small_pins: int = 150_000
     turns: int = 4
+    candidates: int = 4
     growth: float = 4.0
     max_nets: int = 24
     max_pins: int = 128
@@ -88,6 +93,7 @@ class RefinementConfig:
     """Parallel refinement in the style of Jet (`refinement.py`).
 
     Attributes:
+        scheme: ``"jet"``, or ``"sequence"``: the published scheme (`sequence.py`).
         rounds: on every level but the finest; `finest_rounds` there.
         patience: rounds without a new best that end a level.
         temperature: at first, moves that lose up to this share of a node's ties are proposed.
@@ -98,6 +104,7 @@ class RefinementConfig:
         repairs: most rounds of strict repair at the end.
     """
 
+    scheme: Literal["jet", "sequence"] = "jet"
     rounds: int = 8
     finest_rounds: int = 10
     patience: int = 12
@@ -117,6 +124,8 @@ class Config:
 
     Attributes:
         compression, coarsening, search, refinement: the phases.
+        merge: when first and final parts are joined: ``"always"``, or ``"needed"``: the coarsest nodes
+            are the first parts, unless that is more than `max_parts`.
         merge_at_most: parts are merged pairwise when there are at most this many.
         merge_slack_percent: by how much the first parts of a large network may exceed distinct limits.
         restarts: descents from scratch of a network that is not searched; the best are kept.
@@ -128,6 +137,7 @@ class Config:
     coarsening: CoarseningConfig = field(default_factory=CoarseningConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     refinement: RefinementConfig = field(default_factory=RefinementConfig)
+    merge: Literal["always", "needed"] = "always"
     merge_at_most: int = 1536
     merge_slack_percent: int = 20
     restarts: int = 2
@@ -154,6 +164,23 @@ PRESETS: dict[str, Config] = {
         restart_pins=1 << 40,
         cycles=6,
     ),
+    "paper": Config(
+        compression=CompressionConfig(rounds=0),
+        coarsening=CoarseningConfig(
+            scheme="matching", small_pins=0, max_nets=1 << 40, max_pins=1 << 40, stall=0.999
+        ),
+        refinement=RefinementConfig(
+            scheme="sequence",
+            rounds=16,
+            finest_rounds=16,
+            temperature=1.0,
+            coarse_prices=(4096.0,),
+            fine_prices=(4096.0,),
+            settle_rounds=0,
+        ),
+        merge="needed",
+        restarts=1,
+    ),
 }
 
 
@@ -163,6 +190,7 @@ _AT_LEAST_ONE = {
     "turns",
     "max_nets",
     "max_pins",
+    "candidates",
     "finest",
     "coarsest",
     "step",
@@ -225,6 +253,10 @@ def _checked(current: Any, hint: Any, value: Any, where: str) -> Any:
                 f"{where} is {value!r}; expected a list of numbers >= 0 like {list(current)}"
             )
         return tuple(float(v) for v in value)
+    if choices := get_args(hint):
+        if value not in choices:
+            raise ConfigError(f"{where} is {value!r}; expected one of {', '.join(choices)}")
+        return value
     if not _is_number(value) or value < 0 or (isinstance(current, int) and value != int(value)):
         kind = "whole number" if isinstance(current, int) else "number"
         raise ConfigError(f"{where} is {value!r}; expected a {kind} >= 0")

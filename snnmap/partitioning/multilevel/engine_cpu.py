@@ -10,11 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from snnmap import _csr
 from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 from snnmap.partitioning.multilevel import _kernels_coarsen as kco
+from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
+from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
 from snnmap.partitioning.multilevel.level import Level, contract_small, make_level
 
 Array = np.ndarray[Any, Any]
@@ -61,6 +64,7 @@ class CpuEngine:
     name = "cpu"
     reason = "CPU"
     xp: Any = np
+    sparse: Any = sparse
 
     def guard(self) -> AbstractContextManager[None]:
         """Context in which faults of the device become clear errors; the CPU has none."""
@@ -164,16 +168,44 @@ class CpuEngine:
         self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
     ) -> Array:
         """int64[n_nodes]: what each move saves after all moves of better rank."""
+        return self._replay(level, table, parts, targets, ranks, n_parts, False)[0]
+
+    def replay(
+        self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
+    ) -> tuple[Array, Array, Array]:
+        """What each move does after all moves of better rank.
+
+        Returns:
+            (gains, incoming, outgoing): int64[n_nodes] connectivity saved, int64[n_nodes, n_loads] load
+            added to the target and taken from the origin; rows of nodes that stay hold no meaning.
+        """
+        gains, *distinct = self._replay(level, table, parts, targets, ranks, n_parts, True)
+        incoming, outgoing = (np.concatenate([level.resources, d], axis=1) for d in distinct)
+        return gains, incoming, outgoing
+
+    def _replay(
+        self,
+        level: Level,
+        table: Table,
+        parts: Array,
+        targets: Array,
+        ranks: Array,
+        n_parts: int,
+        with_loads: bool,
+    ) -> tuple[Array, Array, Array]:
         n_chunks = thread_count() if level.n_pins > _SMALL_PINS else 1
-        args = (*level[:5], level.net_weights, parts, targets, ranks, n_parts, *table)
-        found = map_tasks(
-            kr.gains_in_sequence,
-            [(*args, *ends) for ends in chunk_bounds(level.n_nets, n_chunks, level.net_offsets)],
+        args = (*level[:5], level.net_weights, level.counts, parts, targets, ranks, n_parts, *table)
+        totals, *others = map_tasks(
+            replay_moves,
+            [
+                (*args, with_loads, *ends)
+                for ends in chunk_bounds(level.n_nets, n_chunks, level.net_offsets)
+            ],
         )
-        total: Array = found[0]
-        for more in found[1:]:
-            total += more
-        return total
+        for more in others:
+            for total, array in zip(totals, more, strict=True):
+                total += array
+        return totals  # type: ignore[no-any-return]
 
     # ---------------------------------------------------------------- coarsening
 
@@ -225,6 +257,48 @@ class CpuEngine:
             offsets=level.node_offsets,
         )
         return targets, scores
+
+    def rate_neighbours(
+        self,
+        level: Level,
+        loads: Array,
+        limits: Array,
+        *,
+        candidates: int,
+        max_nets: int,
+        max_pins: int,
+        seed: int,
+        borders: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """(int32[n_nodes, candidates] admissible neighbours, best first, -1 where none; int64 scores)."""
+        neighbours = np.empty((level.n_nodes, candidates), np.int32)
+        scores = np.empty((level.n_nodes, candidates), np.int64)
+        for_chunks(
+            km.rate_neighbours,
+            level.n_nodes,
+            *level[:12],
+            loads,
+            limits,
+            np.zeros(level.n_nodes, np.int32) if borders is None else borders,
+            max_nets,
+            max_pins,
+            seed,
+            neighbours,
+            scores,
+            offsets=level.node_offsets,
+        )
+        return neighbours, scores
+
+    def match_forest(self, targets: Array, weights: Array) -> Array:
+        """int32[n_nodes]: partner of each node in a matching of the largest weight, or -1.
+
+        Args:
+            targets: int32[n_nodes], the other end of each node's one edge, -1 for no edge.
+            weights: int64[n_nodes] > 0, of those edges.
+        """
+        partners = np.empty(len(targets), np.int32)
+        km.match_forest(targets, weights, partners)
+        return partners
 
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""

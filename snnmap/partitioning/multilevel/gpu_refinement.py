@@ -31,7 +31,9 @@ class GpuRefinement(GpuRows):
         args = (*level[:5], level.net_weights, level.counts, parts)
         results = (*table, connectivity, loads)
         self._run_on(lists, Step("table", "fill_table", 16, defines), args, results)
-        self._run_nodes("table", "add_resources", level, level.resources, parts, level.n_nodes, loads)
+        self._run_nodes(
+            "table", "add_resources", level, level.resources, parts, level.n_nodes, loads
+        )
         return table, int(connectivity[0]), loads
 
     def _run_nodes(self, source: str, name: str, level: Level, *args: Any) -> None:

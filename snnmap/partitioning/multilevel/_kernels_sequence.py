@@ -1,0 +1,114 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Compiled replay of moves in sequence; its twin is in ``kernels/sequence.cu``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def replay_moves(
+    net_offsets,
+    net_pins,
+    source_offsets,
+    source_nodes,
+    source_weights,
+    net_weights,
+    counts,
+    parts,
+    targets,
+    ranks,
+    n_parts,
+    offsets,
+    table_parts,
+    table_pins,
+    table_sources,
+    with_loads,
+    start,
+    stop,
+):
+    """What each proposed move does after all moves of better rank.
+
+    Net by net the moving pins and sources are replayed in order of rank on a private copy of the
+    net's row; a node that is both moves as a pin first.
+
+    Returns (gains, incoming, outgoing): int64[n_nodes] connectivity saved; if `with_loads`,
+    int64[n_nodes, n_distinct] distinct loads added to the target and taken from the origin, else
+    nothing (no rows).
+    """
+    n_distinct = counts.shape[1]
+    rows = len(parts) if with_loads else 0
+    gains = np.zeros(len(parts), np.int64)
+    incoming = np.zeros((rows, n_distinct), np.int64)
+    outgoing = np.zeros((rows, n_distinct), np.int64)
+    pins = np.zeros(n_parts, np.int64)
+    sources = np.zeros(n_parts, np.int64)
+    events = np.empty(1024, np.int64)
+    for g in range(start, stop):
+        first, last = net_offsets[g], net_offsets[g + 1]
+        first_source, last_source = source_offsets[g], source_offsets[g + 1]
+        most = last - first + last_source - first_source
+        if most > len(events):
+            events = np.empty(2 * most, np.int64)
+        n = 0
+        for j in range(first, last):
+            if targets[net_pins[j]] >= 0:
+                events[n] = (np.int64(ranks[net_pins[j]]) << 32) | j - first
+                n += 1
+        for j in range(first_source, last_source):
+            if targets[source_nodes[j]] >= 0:
+                events[n] = (
+                    np.int64(ranks[source_nodes[j]]) << 32
+                ) | last - first + j - first_source
+                n += 1
+        if n == 0:
+            continue
+        if n > 1:
+            events[:n].sort()
+        for s in range(offsets[g], offsets[g + 1]):
+            pins[table_parts[s]] = table_pins[s]
+            sources[table_parts[s]] = table_sources[s]
+        weight = net_weights[g]
+        for i in range(n):
+            j = events[i] & np.int64(0xFFFFFFFF)
+            gain = np.int64(0)
+            if j < last - first:
+                v = net_pins[first + j]
+                a, b = parts[v], targets[v]
+                if pins[a] == 1:
+                    gain += weight - sources[a]
+                    if with_loads:
+                        for c in range(n_distinct):
+                            outgoing[v, c] += counts[g, c]
+                if pins[b] == 0:
+                    gain -= weight - sources[b]
+                    if with_loads:
+                        for c in range(n_distinct):
+                            incoming[v, c] += counts[g, c]
+                pins[a] -= 1
+                pins[b] += 1
+            else:
+                place = first_source + j - (last - first)
+                v = source_nodes[place]
+                a, b = parts[v], targets[v]
+                if pins[b] > 0:
+                    gain += source_weights[place]
+                if pins[a] > 0:
+                    gain -= source_weights[place]
+                sources[a] -= source_weights[place]
+                sources[b] += source_weights[place]
+            gains[v] += gain
+        for s in range(offsets[g], offsets[g + 1]):
+            pins[table_parts[s]] = 0
+            sources[table_parts[s]] = 0
+        for i in range(n):
+            j = events[i] & np.int64(0xFFFFFFFF)
+            v = (
+                net_pins[first + j]
+                if j < last - first
+                else source_nodes[first_source + j - (last - first)]
+            )
+            pins[targets[v]] = 0
+            sources[targets[v]] = 0
+    return gains, incoming, outgoing

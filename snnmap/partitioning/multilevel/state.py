@@ -1,0 +1,47 @@
+"""A partition of a level with what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.level import Level
+
+Array = Any  # of the engine's array library
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A partition of a level with what is known of it; `overload` is per load, summed over parts."""
+
+    parts: Array
+    n_parts: int
+    connectivity: int
+    loads: Array
+    overload: Any
+    table: Any
+
+    @property
+    def valid(self) -> bool:
+        """Whether every part keeps every limit."""
+        return not self.overload.any()
+
+
+def examine(engine: Any, level: Level, limits: Array, parts: Array, n_parts: int) -> State:
+    """Measure a partition."""
+    table, connectivity, loads = engine.measure(level, parts, n_parts)
+    overload = engine.to_host(engine.xp.maximum(loads - limits, 0).sum(axis=0))
+    return State(parts, n_parts, connectivity, loads, overload, table)
+
+
+def price_overload(level: Level, engine: Any, worth: int) -> Any:
+    """float64[n_loads] on the host: average worth of a unit of each load."""
+    totals = np.concatenate(
+        [
+            engine.to_host(level.resources.sum(axis=0)),
+            engine.to_host(level.counts.sum(axis=0)),
+        ]
+    )
+    return worth / np.maximum(totals, 1)
