@@ -30,6 +30,9 @@ class Progress:
     def finish(self) -> None:
         """The current phase is over."""
 
+    def say(self, text: str) -> None:
+        """One line that the user should see: what was chosen, and why."""
+
     def cancel(self) -> None:
         """Ask the work to stop at the next step (Ctrl-C handlers call this)."""
         self._cancelled = True

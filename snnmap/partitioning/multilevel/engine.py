@@ -7,6 +7,7 @@ from typing import Any
 
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.level import Level
 
 ENGINES = ("auto", "cpu", "gpu")
 
@@ -31,6 +32,27 @@ def choose_engine(name: str) -> Any:
     engine = CpuEngine()
     engine.reason = f"CPU, since {found}"
     return engine
+
+
+def fit_engine(name: str, engine: Any, level: Level) -> tuple[Any, str]:
+    """(the engine, why): for ``"auto"`` the CPU where the device's memory is too small.
+
+    Args:
+        name: what was asked for.
+        engine: what :func:`choose_engine` gave.
+        level: the finest level, on the host.
+
+    Raises:
+        EngineError: a GPU was asked for and its memory does not suffice; with the numbers.
+    """
+    if engine.name != "gpu":
+        return engine, engine.reason
+    plan = engine.plan(level)
+    if plan.fits:
+        return engine, f"{engine.reason}; {plan}"
+    if name == "gpu":
+        raise EngineError(f"{plan}; use --engine cpu")
+    return CpuEngine(), f"CPU, since {plan}"
 
 
 @lru_cache(maxsize=1)

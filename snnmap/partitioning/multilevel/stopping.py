@@ -45,6 +45,10 @@ class Watch(Progress):
         """See :class:`Progress`."""
         self._listener.finish()
 
+    def say(self, text: str) -> None:
+        """See :class:`Progress`."""
+        self._listener.say(text)
+
     def cancel(self) -> None:
         """See :class:`Progress`."""
         self._listener.cancel()
