@@ -189,6 +189,7 @@ constexpr int count_arguments(void (*)(A...)) {
 #define gridDim emulator::grid_size
 
 inline void __syncthreads() { emulator::wait(emulator::block_barrier); }
+inline void __threadfence() {}
 inline void __syncwarp() { emulator::wait(emulator::own_warp()); }
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {

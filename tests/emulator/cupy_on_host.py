@@ -33,37 +33,38 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         return _on_device(function)(*args, **named)
 
     def __getitem__(self, index: Any) -> Any:
-        return _device(_bare(self)[_bare(index)])
+        return device(bare(self)[bare(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _bare(self)[_bare(index)] = _bare(value)
+        bare(self)[bare(index)] = bare(value)
 
     def sort(self) -> None:  # type: ignore[override]
-        _bare(self).sort(kind="stable")
+        bare(self).sort(kind="stable")
 
 
-def _bare(value: Any) -> Any:
+def bare(value: Any) -> Any:
     """What NumPy works on; refuses host arrays."""
     if isinstance(value, ndarray):
         return value.view(np.ndarray)
     if isinstance(value, np.ndarray) and value.ndim:
         raise TypeError("a host array meets a device array")
     if isinstance(value, tuple | list):
-        return type(value)(_bare(one) for one in value)
+        return type(value)(bare(one) for one in value)
     return value
 
 
-def _device(value: Any) -> Any:
+def device(value: Any) -> Any:
+    """The same value as a device array."""
     if isinstance(value, tuple):
-        return tuple(_device(one) for one in value)
+        return tuple(device(one) for one in value)
     return np.asarray(value).view(ndarray) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _on_device(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         out = named.get("out")
-        found = function(*_bare(args), **{k: _bare(v) for k, v in named.items()})
-        return _device(found) if out is None else out[0] if isinstance(out, tuple) else out
+        found = function(*bare(args), **{k: bare(v) for k, v in named.items()})
+        return device(found) if out is None else out[0] if isinstance(out, tuple) else out
 
     return call
 

@@ -24,7 +24,7 @@ from snnmap.placement.metric import Metric
 from snnmap.placement.refine import EVERYWHERE, force_directed
 from snnmap.placement.region import make_site
 from snnmap.placement.task import Task
-from tests.emulator import cupy_on_host
+from tests.emulator import cupy_on_host, sparse_on_host
 from tests.placement.chips import mesh, profiles
 from tests.placement.test_place import layered
 from tests.strategies import hypergraphs
@@ -44,6 +44,7 @@ def start_engine(kind: str) -> GpuEngine:
         pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", cupy_on_host)
+        patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
         return GpuEngine()
 
 

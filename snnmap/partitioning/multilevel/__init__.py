@@ -15,15 +15,16 @@ import numpy as np
 
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
-from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.compression import compress
 from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
-from snnmap.partitioning.multilevel.engine import choose_engine
+from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
 from snnmap.partitioning.multilevel.level import Level, Problem, pose_problem, project
-from snnmap.partitioning.multilevel.merging import merge_parts
-from snnmap.partitioning.multilevel.refinement import State, examine, refine, repair
+from snnmap.partitioning.multilevel.merging import fold_parts, merge_parts
+from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.search import Search
+from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.partitioning.multilevel.stopping import Watch, pack, secure
 from snnmap.partitioning.result import Partition
 from snnmap.progress import SILENT, Progress
 
@@ -48,7 +49,7 @@ def partition_multilevel(
     Args:
         hypergraph: the network; shared destination sets are found if it is not grouped yet.
         limits: what a part may hold; `max_destinations` is checked by the caller, not sought.
-        preset: ``"fast"``, ``"default"`` or ``"quality"``.
+        preset: ``"fast"``, ``"default"``, ``"quality"``, or ``"paper"`` (the published scheme).
         config: changes to the preset (see :func:`resolve_config`).
         engine: ``"cpu"``, ``"gpu"`` or ``"auto"``.
         seed: same seed, same partition, on any engine and any number of threads.
@@ -63,8 +64,12 @@ def partition_multilevel(
     clock = _Clock()
     with clock("compression"):
         problem = pose_problem(hypergraph.grouped(), limits)
+    machine, reason = fit_engine(engine, machine, problem.level)
+    if engine != "cpu":
+        progress.say(f"engine: {reason}")
+    watch = Watch(progress)
     with machine.guard():
-        parts = solve(machine, problem, settings, seed, progress, clock)
+        parts = solve(machine, problem, settings, seed, watch, clock)
     n_parts = int(parts.max(initial=-1)) + 1
     return Partition(
         parts,
@@ -72,7 +77,7 @@ def partition_multilevel(
         "multilevel",
         engine=machine.name,
         seed=seed,
-        complete=not progress.expired(),
+        complete=not watch.noticed,
         seconds=clock.seconds,
         config=settings.as_dict(),
     )
@@ -124,17 +129,27 @@ class Run:
         """Measure a partition of the finest level."""
         return examine(self.engine, self.level, self.limits, parts, n_parts)
 
-    def merge(self, level: Level, state: State, limits: Array) -> tuple[Array, int]:
-        """Parts on the host, joined to the fewest within these limits (host)."""
-        host = self.engine.to_host
+    def keep_parts(self, n_parts: int) -> bool:
+        """Whether that many parts are left as they are."""
+        most = self.problem.max_parts
+        return self.config.merge == "needed" and (most is None or n_parts <= most)
+
+    def merge(
+        self, level: Level, state: State, limits: Array, *, hasty: bool = True
+    ) -> tuple[Array, int]:
+        """Parts joined to the fewest within these limits.
+
+        Unless `hasty`, time does not matter: there are more parts than allowed.
+        """
         return merge_parts(
-            host(state.parts),
+            self.engine,
+            level,
+            state.parts,
             state.n_parts,
-            host(state.loads),
+            state.loads,
+            state.table,
             limits,
-            type(state.table)(*(host(a) for a in state.table)),
-            host(level.counts),
-            host(level.net_weights),
+            self.progress if hasty else SILENT,
         )
 
 
@@ -148,7 +163,7 @@ def solve(
     run = Run(engine, level, limits, problem, config, progress, clock)
     levels: Levels = [(level, None)]
     with clock("compression"):
-        levels += compress(engine, level, limits, config.compression)
+        levels += compress(engine, level, limits, config.compression, progress)
     first, searched = descend(run, levels, seed)
     population = [first]
     again = not searched and level.n_pins <= config.restart_pins
@@ -167,9 +182,11 @@ def solve(
             population = sorted([*population, child], key=_cost)[: max(config.restarts, 1)]
     best = population[0]
     with clock("completion"):
-        if best.n_parts > config.merge_at_most:
+        if best.n_parts > config.merge_at_most or run.keep_parts(best.n_parts):
             return np.unique(engine.to_host(best.parts), return_inverse=True)[1].astype(np.int32)
-        return run.merge(level, best, problem.limits)[0]
+        enough = problem.max_parts is None or best.n_parts <= problem.max_parts
+        merged: Array = engine.to_host(run.merge(level, best, limits, hasty=enough)[0])
+        return merged
 
 
 def _cost(state: State) -> tuple[bool, int]:
@@ -181,12 +198,16 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
     with run.clock("coarsening"):
         levels = compressed + coarsen(run, compressed[-1][0], seed)
     with run.clock("search"):
-        parts, n_parts, searched = solve_coarsest(run, levels[-1][0], seed)
+        coarse_parts, n_parts, searched = solve_coarsest(run, levels[-1][0], seed)
     with run.clock("refinement"):
-        parts = run.engine.from_host(parts)
+        parts = run.engine.from_host(coarse_parts)
         parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched)
     with run.clock("completion"):
         final = complete(run, parts, n_parts, seed)
+        if run.progress.expired() and not final.valid and not start.valid:
+            final = hurry(run, levels, coarse_parts, n_parts, seed) or complete(
+                replace(run, progress=SILENT), parts, n_parts, seed
+            )
     if start.valid and not (final.valid and final.connectivity <= start.connectivity):
         final = start
     return final, searched
@@ -208,6 +229,12 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
         parts = project(xp, parts, clusters, coarse.n_nodes)
     parts, _ = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
     return complete(run, parts, state.n_parts, seed)
+
+
+def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> State | None:
+    """A valid state in little time, from the parts of the coarsest level (host); or None."""
+    knobs, most = run.config.refinement, run.problem.max_parts
+    return secure(run.engine, levels, run.limits, parts, n_parts, most, knobs, seed)
 
 
 def uncoarsen(
@@ -246,8 +273,18 @@ def uncoarsen(
 def complete(run: Run, parts: Array, n_parts: int, seed: int) -> State:
     """Repair an overfull partition, then win back what that cost while it stays valid."""
     knobs, most = run.config.refinement, run.problem.max_parts
-    state = repair(run.engine, run.level, run.limits, parts, n_parts, most, knobs, seed=seed)
-    if not state.valid or knobs.settle_rounds == 0:
+    state = repair(
+        run.engine,
+        run.level,
+        run.limits,
+        parts,
+        n_parts,
+        most,
+        knobs,
+        seed=seed,
+        progress=run.progress,
+    )
+    if not state.valid or knobs.settle_rounds == 0 or run.progress.expired():
         return state
     parts = refine(
         run.engine,
@@ -261,6 +298,7 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int) -> State:
         overload_price=knobs.settle_price,
         roomy=False,
         seed=seed + 101,
+        progress=run.progress,
     )
     return run.examine(parts, state.n_parts)
 
@@ -280,11 +318,13 @@ def coarsen(run: Run, level: Level, seed: int, borders: Any = None) -> Levels:
     levels: Levels = []
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):
+        if progress.expired():
+            break
         clusters, n_clusters = cluster(
             engine, level, run.limits, knobs, seed + len(levels), borders
         )
         if n_clusters > knobs.stall * level.n_nodes:
-            if knobs.growth > level.n_nodes:
+            if knobs.growth > level.n_nodes or knobs.scheme == "matching":
                 break
             knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
             continue
@@ -298,8 +338,23 @@ def coarsen(run: Run, level: Level, seed: int, borders: Any = None) -> Levels:
 
 
 def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
-    """(parts of the coarsest level on the host, their number, whether they were searched)."""
+    """(parts of the coarsest level on the host, their number, whether they were searched).
+
+    No more parts than allowed, but some may be too full.
+    """
+    parts, n_parts, searched = _first_parts(run, level, seed)
+    most = run.problem.max_parts
+    if most is not None and n_parts > most:
+        sizes = np.zeros(n_parts, np.int64)
+        np.add.at(sizes, parts, run.engine.to_host(level.resources[:, 0]))
+        parts, n_parts = fold_parts(parts, sizes, most)
+    return parts, n_parts, searched
+
+
+def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
     config, problem, progress = run.config, run.problem, run.progress
+    if progress.expired():
+        return *pack(run.engine, level, run.limits), False
     if small(level, config):
         knobs = config.search
         hunt = Search(run.engine.download(level), problem.limits, knobs, problem.max_parts)
@@ -309,14 +364,16 @@ def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]
             found = hunt.run(seed, progress)
             progress.finish()
             return found.parts, found.n_parts, True
+    if run.keep_parts(level.n_nodes):
+        return np.arange(level.n_nodes, dtype=np.int32), level.n_nodes, False
     if level.n_nodes > config.merge_at_most:
         # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
-        parts = kct.pack_in_order(tuple(run.engine.download(level)), problem.limits)
-        return parts, int(parts.max(initial=-1)) + 1, False
+        return *pack(run.engine, level, run.limits), False
     alone = run.engine.xp.arange(level.n_nodes, dtype=np.int32)
     state = examine(run.engine, level, run.limits, alone, level.n_nodes)
     # Coarse borders cost axons that refinement wins back: the first parts may exceed distinct limits.
     roomy = problem.limits.copy()
     distinct = roomy[level.resources.shape[1] :]
     distinct += distinct // 100 * config.merge_slack_percent
-    return *run.merge(level, state, roomy), False
+    parts, n_parts = run.merge(level, state, run.engine.from_host(roomy))
+    return run.engine.to_host(parts), n_parts, False

@@ -138,7 +138,7 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     refinement: RefinementConfig = field(default_factory=RefinementConfig)
     merge: Literal["always", "needed"] = "always"
-    merge_at_most: int = 1536
+    merge_at_most: int = 4096
     merge_slack_percent: int = 20
     restarts: int = 2
     restart_pins: int = 4_000_000

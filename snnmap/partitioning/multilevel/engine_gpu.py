@@ -5,7 +5,7 @@ Same methods, same integers; one file a phase (`gpu_coarsening.py`, `gpu_refinem
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class GpuEngine(GpuCoarsening, GpuRefinement):
     def __init__(self) -> None:
         self.device = Device()
         self.xp = self.device.xp
+        self.sparse = self.device.sparse
         self.reason = f"GPU {self.device.name}"
         with self.device.guard():
             for source, kernel in (("rows", "sum_rows"), ("coarsen", "count_visits")):
@@ -43,19 +44,24 @@ class GpuEngine(GpuCoarsening, GpuRefinement):
         """Context in which faults of the device are EngineErrors."""
         return self.device.guard()
 
+    def plan(self, level: Level) -> Plan:
+        """How much memory the work on a level takes at its peak, and how much there is."""
+        return Plan(
+            needed_bytes(level),
+            self.device.free_bytes(),
+            f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
+            self.device.name,
+        )
+
     def upload(self, level: Level) -> Level:
         """The level on the device, after checking that the work on it will fit.
 
         Raises:
             EngineError: too little memory, with the numbers.
         """
-        needed, free = needed_bytes(level), self.device.free_bytes()
-        if needed > free:
-            raise EngineError(
-                f"the network needs about {needed / 2**30:.1f} GiB of GPU memory "
-                f"({level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes), "
-                f"{free / 2**30:.1f} GiB are free on {self.device.name}; use --engine cpu"
-            )
+        plan = self.plan(level)
+        if not plan.fits:
+            raise EngineError(f"{plan}; use --engine cpu")
         dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self.xp.asarray(a) for a in arrays))
@@ -63,6 +69,34 @@ class GpuEngine(GpuCoarsening, GpuRefinement):
     def download(self, level: Level) -> Level:
         """The level on the host."""
         return Level(*(self.to_host(a) for a in level))
+
+
+class Plan(NamedTuple):
+    """Memory of the device before anything is started.
+
+    Attributes:
+        needed: bytes at the peak.
+        free: bytes that arrays may take now.
+        network: its size in words.
+        device: its name.
+    """
+
+    needed: int
+    free: int
+    network: str
+    device: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is enough."""
+        return self.needed <= self.free
+
+    def __str__(self) -> str:
+        needed, free = (f"{n / 2**30:.2f} GiB" for n in (self.needed, self.free))
+        return (
+            f"the network needs about {needed} of GPU memory ({self.network}), "
+            f"{free} are free on {self.device}"
+        )
 
 
 def needed_bytes(level: Level) -> int:

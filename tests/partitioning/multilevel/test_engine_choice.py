@@ -6,6 +6,7 @@ import builtins
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +14,16 @@ import numpy as np
 import pytest
 
 from snnmap.errors import EngineError
+from snnmap.limits import Limits
+from snnmap.networks import load_network
 from snnmap.partitioning.multilevel import engine as choice
+from snnmap.partitioning.multilevel import partition_multilevel
 from snnmap.partitioning.multilevel.device import Device, find_cupy, kernel_source
 from snnmap.partitioning.multilevel.engine import choose_engine
 from snnmap.partitioning.multilevel.engine_gpu import needed_bytes
-from tests.emulator import cupy_on_host
+from snnmap.partitioning.multilevel.level import pose_problem
+from snnmap.progress import Progress
+from tests.emulator import cupy_on_host, sparse_on_host
 from tests.partitioning.multilevel import twins
 from tests.partitioning.multilevel.test_engine_gpu import start_engine
 
@@ -54,6 +60,7 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
     runtime = SimpleNamespace(**{**vars(cupy_on_host.cuda.runtime), "getDeviceCount": count})
     fake = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
     monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
 
 
 def driver_error(status: int) -> Exception:
@@ -112,6 +119,7 @@ def test_without_a_usable_device(monkeypatch: pytest.MonkeyPatch, answer: Any, w
 def test_auto_takes_the_gpu_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     start_engine("emulated")  # skips where it cannot run
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
+    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
     assert find_cupy() is cupy_on_host
     engine = choose_engine("auto")
     assert (engine.name, engine.reason) == ("gpu", "GPU emulator")
@@ -127,6 +135,40 @@ def test_network_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.device, "free_bytes", lambda: needed_bytes(level) - 1)
     with pytest.raises(EngineError, match=rf"needs about .* GiB .*{level.n_pins} pins.*are free"):
         engine.upload(level)
+
+
+class Hearing(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.mark.parametrize("spare", [0, -1], ids=["fits", "short"])
+def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
+    gpu = start_engine("emulated")
+    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
+    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    monkeypatch.setattr(choice, "_gpu_engine", lru_cache(lambda: gpu))
+    h, limits = load_network("lenet").grouped(), Limits(max_size=1024, max_inbound=4096)
+    needed = needed_bytes(pose_problem(h, limits).level)
+    monkeypatch.setattr(gpu.device, "free_bytes", lambda: needed + spare)
+    brief = {"search": {"population": 1, "generations": 0}, "refinement": {"finest_rounds": 1}}
+    heard = Hearing()
+    if spare < 0:
+        with pytest.raises(EngineError, match=r"needs about .* GiB .* are free on .*--engine cpu"):
+            partition_multilevel(h, limits, engine="gpu", config=brief, progress=heard)
+        assert heard.lines == []
+    found = partition_multilevel(h, limits, engine="auto", config=brief, progress=heard)
+    gib = f"{needed / 2**30:.2f} GiB"
+    words = "GPU emulator; " if spare == 0 else "CPU, since "
+    (line,) = heard.lines
+    assert line.startswith(f"engine: {words}the network needs about {gib} of GPU memory (")
+    assert found.engine == ("gpu" if spare == 0 else "cpu")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +200,7 @@ def test_faults_name_the_kernel(
 def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     start_engine("emulated")
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
+    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
     device = Device()
     with pytest.raises(EngineError, match="at or before kernel 'sum_rows'"), device.guard():
         device.kernel("rows", "sum_rows", ("-DN_ADDITIVE=oops", "-DN_DISTINCT(=("))

@@ -22,7 +22,7 @@ from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import largest_power, power_of_two
 from snnmap.partitioning.multilevel.level import pose_problem
-from tests.emulator import cupy_on_host
+from tests.emulator import cupy_on_host, sparse_on_host
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
 from tests.partitioning.multilevel import twins
 
@@ -43,6 +43,7 @@ def start_engine(kind: str) -> GpuEngine:
         pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", cupy_on_host)
+        patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
         return GpuEngine()
 
 

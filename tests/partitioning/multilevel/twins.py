@@ -14,12 +14,14 @@ import numpy as np
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.compression import compress, find_classes
 from snnmap.partitioning.multilevel.config import (
+    PRESETS,
     CoarseningConfig,
     CompressionConfig,
     RefinementConfig,
 )
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level
-from snnmap.partitioning.multilevel.refinement import refine, repair
+from snnmap.partitioning.multilevel.merging import merge_parts
+from snnmap.partitioning.multilevel.refinement import examine, refine, repair
 
 Array = np.ndarray[Any, Any]
 Results = dict[str, Any]
@@ -151,6 +153,10 @@ def step_moves(engine: Any, level: Level, rng: np.random.Generator) -> Results:
                 level, table, on(parts), moves.targets, on(order), n_parts
             )
             found[f"{name} gains in sequence"] = engine.to_host(gains)
+            effects = engine.replay(level, table, on(parts), moves.targets, on(order), n_parts)
+            chosen = engine.to_host(moves.targets) >= 0
+            for field, values in zip(("gains", "incoming", "outgoing"), effects, strict=True):
+                found[f"{name} replayed {field}"] = engine.to_host(values)[chosen]
     return found
 
 
@@ -173,6 +179,64 @@ def step_rate(engine: Any, level: Level, rng: np.random.Generator) -> Results:
         targets = engine.to_host(targets)
         found[f"turn {turn} targets"] = targets
         found[f"turn {turn} scores"] = engine.to_host(scores)[targets >= 0]
+    return found
+
+
+def step_neighbours(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    on = engine.from_host
+    loads = engine.node_loads(level)
+    limits = random_limits(rng, engine.download(level), max(level.n_nodes // 3, 1))
+    borders = on(rng.integers(0, 2, level.n_nodes).astype(np.int32))
+    for candidates, max_nets, max_pins in ((1, 1 << 40, 1 << 40), (4, 2, 3), (7, 1 << 40, 1 << 40)):
+        neighbours, scores = engine.rate_neighbours(
+            level, loads, on(limits), candidates=candidates, max_nets=max_nets, max_pins=max_pins,
+            seed=int(rng.integers(1 << 40)), borders=borders if candidates == 4 else None,
+        )  # fmt: skip
+        found[f"{candidates} neighbours"] = engine.to_host(neighbours)
+        found[f"{candidates} scores"] = engine.to_host(scores)
+    return found
+
+
+def step_forest(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    n = level.n_nodes
+    ids = np.arange(n, dtype=np.int32)
+    anywhere = rng.integers(0, n, n).astype(np.int32)
+    graphs = {
+        "random": np.where(anywhere == ids, -1, anywhere),
+        "some": np.where((anywhere == ids) | (rng.random(n) < 0.3), -1, anywhere),
+        "path": np.where(ids + 1 < n, ids + 1, -1),
+        "ring": (ids + 1) % n if n > 1 else -np.ones(n, np.int64),
+        "pairs": np.where(ids // 2 * 2 + 1 < n, ids ^ 1, -1),
+        "star": np.where(ids > 0, 0, 1 if n > 1 else -1),
+    }
+    for name, targets in graphs.items():
+        for heaviest in (2, 1 << 40):
+            weights = engine.from_host(rng.integers(1, heaviest, n))
+            partners = engine.match_forest(engine.from_host(targets.astype(np.int32)), weights)
+            found[f"{name} {heaviest}"] = engine.to_host(partners)
+    return found
+
+
+def step_match(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    limits = engine.from_host(random_limits(rng, engine.download(level), 8))
+    config = PRESETS["paper"].coarsening
+    clusters, n = cluster(engine, level, limits, config, int(rng.integers(1 << 20)))
+    return {"clusters": engine.to_host(clusters), "number": n}
+
+
+def step_sequence(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    n_parts = 12
+    parts = engine.from_host(rng.integers(0, n_parts, level.n_nodes).astype(np.int32))
+    limits = engine.from_host(random_limits(rng, engine.download(level), n_parts))
+    config, found = PRESETS["paper"].refinement, {}
+    for price in (0.0, 4096.0):
+        refined = refine(
+            engine, level, limits, parts, n_parts, config, rounds=4, schedule=(price,),
+            overload_price=price, roomy=False, seed=5,
+        )  # fmt: skip
+        found[f"price {price}"] = engine.to_host(refined)
     return found
 
 
@@ -231,6 +295,20 @@ def step_refine(engine: Any, level: Level, rng: np.random.Generator) -> Results:
 
 
 Step = Callable[[Any, Level, np.random.Generator], Results]
+
+
+def step_merge(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    """Pairwise merging, empty parts included."""
+    n_parts = max(level.n_nodes // 2, 2)
+    limits = random_limits(rng, engine.download(level), 3)
+    parts = engine.from_host(rng.integers(0, n_parts, level.n_nodes).astype(np.int32))
+    state = examine(engine, level, engine.from_host(limits), parts, n_parts)
+    merged, n_left = merge_parts(
+        engine, level, parts, n_parts, state.loads, state.table, engine.from_host(limits)
+    )
+    return {"parts": engine.to_host(merged), "number": np.array([n_left])}
+
+
 STEPS: dict[str, Step] = {
     name.removeprefix("step_"): function
     for name, function in list(globals().items())
