@@ -59,23 +59,47 @@ def feed_forward(offsets, targets, rates, inflow):
 
 
 @njit(cache=True, nogil=True)
-def bisect(offsets, neighbours, rates, members, side, slack, max_passes):
+def renew(tree, gains, i):
+    """Play the matches of item i on its way to the root again, after its gain or leaf changed.
+
+    ``tree`` is a knock-out tournament: leaf i at ``len(tree) / 2 + i`` holds i, or -1 if it is out;
+    a node holds the better of its two, by gain, then by index. The best of all is ``tree[1]``.
+    """
+    at = (len(tree) // 2 + i) // 2
+    while at >= 1:
+        left, right = tree[2 * at], tree[2 * at + 1]
+        if right < 0 or (left >= 0 and gains[left] >= gains[right]):
+            best = left
+        else:
+            best = right
+        if best == tree[at] and best != i:
+            break
+        tree[at] = best
+        at //= 2
+
+
+@njit(cache=True, nogil=True)
+def bisect(offsets, neighbours, rates, members, side, index, slack, max_passes):
     """Improve a two-way split of some parts by Fiduccia-Mattheyses passes; returns the final cut.
 
     `side` (int8[n_parts]) is 0 or 1 for `members` and 2 for all others, which do not count. Each
     pass moves every part once, best gain first (ties to the lower index in `members`), keeps sides
-    within `slack` parts of equal, and returns to the best prefix.
+    within `slack` parts of equal, and returns to the best prefix. `index` int64[n_parts] is scratch.
     """
     n = len(members)
     gains = np.zeros(n, np.int64)
-    index = np.full(len(offsets) - 1, -1, np.int64)
     for i in range(n):
         index[members[i]] = i
+    n_leaves = 1
+    while n_leaves < n:
+        n_leaves *= 2
+    trees = np.empty((2, 2 * n_leaves), np.int64)
     order = np.empty(n, np.int64)
     cut = 0
     for _ in range(max_passes):
         sizes = np.zeros(2, np.int64)
         cut = 0
+        trees[:] = -1
         for i in range(n):
             p = members[i]
             sizes[side[p]] += 1
@@ -89,19 +113,23 @@ def bisect(offsets, neighbours, rates, members, side, slack, max_passes):
                 else:
                     gains[i] += rates[j]
                     cut += rates[j]
-        moved = np.zeros(n, np.bool_)
-        total, best_total, best_length = 0, 0, 0
+        for i in range(n):
+            trees[side[members[i]], n_leaves + i] = i
+            renew(trees[side[members[i]]], gains, i)
+        total, best_total, best_length, n_moved = 0, 0, 0, 0
         for step in range(n):
             best = -1
-            for i in range(n):
-                if not moved[i] and (best < 0 or gains[i] > gains[best]):
-                    there = 1 - side[members[i]]
-                    if 2 * (sizes[there] + 1) - n <= slack:
-                        best = i
+            for s in range(2):
+                i = trees[s, 1]
+                if i < 0 or 2 * (sizes[1 - s] + 1) - n > slack:
+                    continue
+                if best < 0 or gains[i] > gains[best] or (gains[i] == gains[best] and i < best):
+                    best = i
             if best < 0:
                 break
             p = members[best]
-            moved[best] = True
+            trees[side[p], n_leaves + best] = -1
+            renew(trees[side[p]], gains, best)
             order[step] = p
             total += gains[best]
             sizes[side[p]] -= 1
@@ -109,17 +137,87 @@ def bisect(offsets, neighbours, rates, members, side, slack, max_passes):
             sizes[side[p]] += 1
             for j in range(offsets[p], offsets[p + 1]):
                 q = neighbours[j]
-                if side[q] != 2:
-                    gains[index[q]] += -2 * rates[j] if side[q] == side[p] else 2 * rates[j]
-            if total > best_total:
-                best_total, best_length = total, step + 1
+                if side[q] == 2:
+                    continue
+                i = index[q]
+                gains[i] += -2 * rates[j] if side[q] == side[p] else 2 * rates[j]
+                if trees[side[q], n_leaves + i] >= 0:
+                    renew(trees[side[q]], gains, i)
             n_moved = step + 1
+            if total > best_total:
+                best_total, best_length = total, n_moved
         for step in range(best_length, n_moved):
             side[order[step]] = 1 - side[order[step]]
         cut = cut // 2 - best_total
         if best_total == 0:
             break
     return cut
+
+
+@njit(cache=True, nogil=True)
+def pull(offsets, neighbours, rates, parts, position, begin, end):
+    """Mean direction, per part, in which links to parts outside begin..end pull these parts."""
+    total = 0.0
+    for p in parts:
+        for j in range(offsets[p], offsets[p + 1]):
+            there = position[neighbours[j]]
+            if there > end:
+                total += rates[j]
+            elif there < begin:
+                total -= rates[j]
+    return total / max(len(parts), 1)
+
+
+@njit(cache=True, nogil=True)
+def bisect_all(offsets, neighbours, rates, order, largest):
+    """Halve `order` (int64[n_parts], changed) down to single parts, level by level.
+
+    Blocks of up to `largest` parts are bisected, larger ones halved as they stand; the two halves
+    trade places where that shortens the links to parts outside of the block, as far as those are
+    ordered by then.
+    """
+    n = len(order)
+    side = np.full(n, 2, np.int8)
+    index = np.empty(n, np.int64)
+    position = np.empty(n)
+    for i in range(n):
+        position[order[i]] = i + 0.5
+    bounds = np.array([0, n])
+    while True:
+        middles = np.empty(2 * len(bounds), np.int64)
+        n_middles, todo = 0, False
+        for block in range(len(bounds) - 1):
+            begin, end = bounds[block], bounds[block + 1]
+            middles[n_middles] = begin
+            n_middles += 1
+            if end - begin < 2:
+                continue
+            todo = True
+            members = order[begin:end].copy()
+            half = (end - begin) // 2
+            side[members[:half]] = 0
+            side[members[half:]] = 1
+            if len(members) <= largest:
+                slack = max(1, len(members) // 16)
+                bisect(offsets, neighbours, rates, members, side, index, slack, 4)
+            first, second = members[side[members] == 0], members[side[members] == 1]
+            side[members] = 2
+            if pull(offsets, neighbours, rates, first, position, begin, end) > pull(
+                offsets, neighbours, rates, second, position, begin, end
+            ):
+                first, second = second, first
+            middle = begin + len(first)
+            order[begin:middle] = first
+            order[middle:end] = second
+            middles[n_middles] = middle
+            n_middles += 1
+        if not todo:
+            break
+        middles[n_middles] = n
+        bounds = middles[: n_middles + 1].copy()
+        for block in range(len(bounds) - 1):
+            begin, end = bounds[block], bounds[block + 1]
+            position[order[begin:end]] = (begin + end) / 2
 
 
 @njit(cache=True, nogil=True)

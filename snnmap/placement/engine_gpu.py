@@ -23,7 +23,7 @@ from snnmap.placement.region import BLOCKED, EMPTY, Region
 Array = Any  # cupy.ndarray
 HostArray = np.ndarray[Any, Any]
 
-_PASSES = 4  # started without asking
+_PASSES = 5  # started without asking
 _TOP_EPOCH = 2**40 - 2  # entries of `firsts` begin as 2^64 - 1
 _MOST_PARTS = 2**24 - 1
 _WARPS = THREADS // 32

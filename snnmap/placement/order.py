@@ -12,8 +12,8 @@ from snnmap.placement.flows import Flows, directed_flows
 
 Array = np.ndarray[Any, Any]
 
-LARGEST_BISECTION = 8192
-"""Blocks with more parts are halved as they stand; a pass over n parts takes n^2 steps."""
+LARGEST_BISECTION = 65_536
+"""Blocks with more parts are halved as they stand."""
 
 
 def feed_forward_order(part_graph: Hypergraph) -> Array:
@@ -44,46 +44,8 @@ def bisection_order(flows: Flows, start: Array) -> Array:
         flows: rates between parts.
         start: int64[n_parts], an order of all parts to begin from.
     """
-    graph = (flows.offsets, flows.neighbours, flows.rates)
     order = np.array(start, np.int64)
-    side = np.full(flows.n_parts, 2, np.int8)
-    position = np.empty(flows.n_parts)
-    position[order] = np.arange(flows.n_parts) + 0.5
-    blocks = [(0, flows.n_parts)]
-    while blocks:
-        halves = []
-        for begin, end in blocks:
-            if end - begin < 2:
-                continue
-            members = order[begin:end].copy()
-            half = (end - begin) // 2
-            if end - begin <= LARGEST_BISECTION:
-                side[members[:half]], side[members[half:]] = 0, 1
-                _kernels_order.bisect(*graph, members, side, max(1, (end - begin) // 16), 4)
-                parted = [members[side[members] == s] for s in (0, 1)]
-                side[members] = 2
-            else:
-                parted = [members[:half], members[half:]]
-            if _pull(flows, parted[0], position, begin, end) > _pull(
-                flows, parted[1], position, begin, end
-            ):
-                parted.reverse()
-            middle = begin + len(parted[0])
-            order[begin:middle], order[middle:end] = parted
-            halves += [(begin, middle), (middle, end)]
-        for begin, end in halves:
-            position[order[begin:end]] = (begin + end) / 2
-        blocks = halves
+    _kernels_order.bisect_all(
+        flows.offsets, flows.neighbours, flows.rates, order, LARGEST_BISECTION
+    )
     return order
-
-
-def _pull(flows: Flows, parts: Array, position: Array, begin: int, end: int) -> float:
-    """Mean direction, per part, in which links to parts outside begin..end pull these parts."""
-    if not len(parts):
-        return 0.0
-    starts, stops = flows.offsets[parts], flows.offsets[parts + 1]
-    counts = stops - starts
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    entries = np.repeat(starts, counts) + within
-    there, rates = position[flows.neighbours[entries]], flows.rates[entries].astype(np.float64)
-    return float((rates * ((there > end) * 1.0 - (there < begin))).sum()) / len(parts)

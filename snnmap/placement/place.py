@@ -10,6 +10,7 @@ import numpy as np
 from snnmap.errors import ConfigError
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
+from snnmap.parallel import map_tasks
 from snnmap.placement.engine import choose_engine
 from snnmap.placement.metric import Metric
 from snnmap.placement.placers import PLACERS
@@ -68,7 +69,8 @@ def place(
     starts = list(PLACERS) if placer == AUTO else [placer]
     progress.start("place", unit="rounds")
     with worker.guard():
-        layouts = [PLACERS[name](task) for name in starts]
+        task.prepare()
+        layouts = map_tasks(lambda name: PLACERS[name](task), [(name,) for name in starts])
         placed = time.perf_counter()
         cell_of, winner = REFINEMENTS[refine](task, layouts)
     progress.finish()

@@ -18,7 +18,8 @@ CHAINS = ((256, 8), (1024, 4), (1 << 62, 2))
 """(largest number of parts, annealing chains)."""
 
 WORK = 600_000_000
-"""Visits of a neighbour that all annealing chains may spend (1 to 3 CPU seconds)."""
+"""Visits of a neighbour that all annealing chains may spend (1 to 3 CPU seconds); twice as many
+for a large task with layouts to choose from, where the starts of the chains differ most."""
 
 FAR_SWAPS = 1024
 """Up to so many parts every layout is tried, and annealing ends with swaps over any distance."""
@@ -71,12 +72,13 @@ def annealed(task: Task, layouts: Layouts) -> tuple[Array, int]:
     ranked = sorted(tried, key=lambda i: (Board.of(*ground, improved[i]).cost(), i))
     n_chains = next(chains for parts, chains in CHAINS if task.n_parts <= parts)
     starts = [ranked[chain % 2 % len(ranked)] for chain in range(n_chains)]
+    work = WORK if task.n_parts <= FAR_SWAPS or len(layouts) == 1 else 2 * WORK
     ends = anneal(
         *ground,
         [improved[start] for start in starts],
         seeds=[task.seed * 1000 + chain for chain in range(n_chains)],
         hots=[HOT * (1, 2)[chain % 2] for chain in range(n_chains)],
-        work=WORK // n_chains,
+        work=work // n_chains,
         progress=task.progress,
         engine=engine,
     )

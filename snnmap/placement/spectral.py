@@ -78,22 +78,21 @@ def spread(task: Task, points: Array) -> Array:
         int64[n_parts]: cells of ``task.region``.
     """
     tight = task.tight
-    cell_of = task.region.fixed.copy()
     parts = tight.movable
     cells = _nearest_the_middle(tight.cores, tight.free_cells, len(parts))
-    stack = [(parts, cells)]
-    while stack:
-        parts, cells = stack.pop()
-        if len(parts) <= 1:
-            cell_of[parts] = task.region.cells_of(tight.cores[cells])
-            continue
+    bounds = np.array([0, len(parts)])
+    while np.diff(bounds).max() > 1:  # all blocks of a level at once
+        sizes = np.diff(bounds)
+        block = np.repeat(np.arange(len(sizes)), sizes)
         cores = tight.cores[cells]
-        axis = int(np.ptp(cores[:, 1]) > np.ptp(cores[:, 0]))
-        half = len(parts) // 2
-        by_cell = cells[np.lexsort((cores[:, 1 - axis], cores[:, axis]))]
-        by_part = parts[np.argsort(points[parts, axis], kind="stable")]
-        stack.append((by_part[:half], by_cell[:half]))
-        stack.append((by_part[half:], by_cell[half:]))
+        spans = np.maximum.reduceat(cores, bounds[:-1]) - np.minimum.reduceat(cores, bounds[:-1])
+        axis = (spans[:, 1] > spans[:, 0]).astype(np.int64)[block]
+        here = np.arange(len(cells))
+        cells = cells[np.lexsort((cores[here, 1 - axis], cores[here, axis], block))]
+        parts = parts[np.lexsort((points[parts, axis], block))]
+        bounds = np.unique(np.concatenate([bounds, bounds[:-1] + sizes // 2]))
+    cell_of = task.region.fixed.copy()
+    cell_of[parts] = task.region.cells_of(tight.cores[cells])
     return cell_of
 
 

@@ -61,6 +61,10 @@ class Task:
         """Number of parts."""
         return self.part_graph.n_nodes
 
+    def prepare(self) -> None:
+        """Compute what all placers need, before several of them start at once."""
+        _ = self.tight, self.flows, self.forward, self.region.tables, self.region.cores
+
     def along(self, order: Array, path: Array) -> Array:
         """Lay parts along a path of cells.
 
