@@ -68,20 +68,19 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
     hashes = np.empty((n, 2), np.uint64)
     work = offsets_of(counts + 1)
     for_chunks(_rows.hash_rows, n, pins, starts, counts, hashes, offsets=work)
-    order = np.lexsort((hashes[:, 1], hashes[:, 0]))  # stable: a run begins with its first row
-    ranked = hashes[order]
-    new_run = np.ones(n, bool)
-    new_run[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
-    run = np.cumsum(new_run) - 1
-    representative = order[np.flatnonzero(new_run)][run]
-    if run[-1] != n - 1:
-        args = (pins, starts, counts, order, representative)
-        if sum(for_chunks(_rows.equal_rows, n, *args, grain=256)):
-            _rows.split_ties(*args)
-    first_of_row = np.empty(n, np.int64)
-    first_of_row[order] = representative
-    firsts, group = np.unique(first_of_row, return_inverse=True)
-    return group.astype(np.int64), firsts
+    representative = np.empty(n, np.int64)
+    n_different = _rows.first_with_hash(hashes, representative)
+    rows = np.arange(n)
+    if n_different == n:
+        return rows, rows.copy()
+    if sum(for_chunks(_rows.equal_rows, n, pins, starts, counts, rows, representative, grain=256)):
+        order = np.argsort(representative, kind="stable")
+        ranked = representative[order]
+        _rows.split_ties(pins, starts, counts, order, ranked)
+        representative[order] = ranked
+    is_first = representative == rows
+    numbers = np.cumsum(is_first) - 1
+    return numbers[representative], np.flatnonzero(is_first)
 
 
 def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> tuple[Array, Array]:

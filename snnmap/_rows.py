@@ -49,6 +49,30 @@ def hash_rows(pins, starts, counts, hashes, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def first_with_hash(hashes, representative):
+    """representative[i] = first row with the hash of row i; returns how many hashes there are."""
+    n_slots = 16
+    while n_slots < 2 * len(hashes):
+        n_slots *= 2
+    slots = np.full(n_slots, -1, np.int32)
+    n_different = 0
+    for i in range(len(hashes)):
+        slot = hashes[i, 0] & uint64(n_slots - 1)
+        while True:
+            other = slots[slot]
+            if other < 0:
+                slots[slot] = i
+                representative[i] = i
+                n_different += 1
+                break
+            if hashes[other, 0] == hashes[i, 0] and hashes[other, 1] == hashes[i, 1]:
+                representative[i] = other
+                break
+            slot = (slot + uint64(1)) & uint64(n_slots - 1)
+    return n_different
+
+
+@njit(cache=True, nogil=True)
 def equal_rows(pins, starts, counts, order, representative, start, stop):
     """How many sorted rows order[start:stop] differ from the row that represents them (exact)."""
     differing = 0
