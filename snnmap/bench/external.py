@@ -26,6 +26,7 @@ from snnmap.progress import SILENT, Progress
 Array = np.ndarray[Any, Any]
 Split = Callable[[int], Array]
 
+SETTINGS = Path("km1_kKaHyPar_sea20.ini")
 MOST_PINS = 100_000_000
 RATE_SCALE = 1000
 """Rates are rounded to thousandths: external partitioners take whole weights."""
@@ -41,7 +42,7 @@ def mtkahypar(
         ConfigError: a network too large for its interface.
         LimitError: no number of parts was enough.
     """
-    library = _installed("mtkahypar")
+    library = _load("mtkahypar")
     kit = _initialised(library)
     context = kit.context_from_preset(library.PresetType.DEFAULT)
     context.logging = False
@@ -65,14 +66,11 @@ def kahypar(
     The file is ``km1_kKaHyPar_sea20.ini`` of KaHyPar's repository, in the current folder.
 
     Raises:
-        EngineError: the package is not installed.
-        ConfigError: the settings file is not there, or a network too large for its interface.
+        EngineError: the package is not installed, or the settings file is not there.
+        ConfigError: a network too large for its interface.
         LimitError: no number of parts was enough.
     """
-    library = _installed("kahypar")
-    settings = Path("km1_kKaHyPar_sea20.ini")
-    if not settings.is_file():
-        raise ConfigError(f"kahypar needs {settings} of its repository in the current folder")
+    library = _load("kahypar")
     rows, weights = _plain(hypergraph)
     sizes = hypergraph.node_sizes.tolist()
     offsets = np.cumsum([0, *(len(row) for row in rows)]).tolist()
@@ -81,7 +79,7 @@ def kahypar(
     def split(k: int) -> Array:
         graph = library.Hypergraph(len(sizes), len(rows), offsets, pins, k, weights, sizes)
         context = library.Context()
-        context.loadINIconfiguration(str(settings))
+        context.loadINIconfiguration(str(SETTINGS))
         context.setK(k)
         context.setEpsilon(_imbalance(sizes, limits, k))
         context.setSeed(seed)
@@ -147,8 +145,19 @@ def _initialised(library: Any) -> Any:
     return library.initialize(thread_count())
 
 
-def _installed(name: str) -> Any:
+def what_is_missing(name: str) -> str:
+    """Why an external partitioner cannot run here, in one line; "" if it can."""
     try:
-        return import_module(name)
+        import_module(name)
     except ImportError:
-        raise EngineError(f"{name} is not installed; install it with: pip install {name}") from None
+        return f"{name} is not installed; install it with: pip install {name}"
+    if name == "kahypar" and not SETTINGS.is_file():
+        return f"kahypar needs {SETTINGS} of its repository in the current folder"
+    return ""
+
+
+def _load(name: str) -> Any:
+    problem = what_is_missing(name)
+    if problem:
+        raise EngineError(problem)
+    return import_module(name)

@@ -35,7 +35,8 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
         summary: what to draw; medians as markers, smallest to largest as bars.
         normalised: relative to the first of our baselines that ran (or the first method).
     """
-    base = next((b for b in BASELINES if b in summary.methods), summary.methods[0])
+    methods = summary.methods_with_results or summary.methods
+    base = next((b for b in BASELINES if b in methods), methods[0])
     width = max(7.0, 2.2 + 0.75 * len(summary.networks))
     figure = Figure(figsize=(width, 9.5), layout="constrained")
     suite = f" on suite {summary.suite}" if summary.suite else ""
@@ -46,8 +47,10 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
     axes = figure.subplots(len(PANELS), 1, sharex=True, squeeze=False)[:, 0]
     for axis, (quantity, (label, formatter)) in zip(axes, PANELS.items(), strict=True):
         scale = summary.values(base, quantity) if normalised else None
-        for i, method in enumerate(summary.methods):
-            _draw_method(axis, summary, i, summary.values(method, quantity), scale)
+        for i, method in enumerate(methods):
+            place = (i + 0.5) / len(methods) - 0.5
+            spreads = summary.values(method, quantity)
+            _draw_method(axis, i, place, spreads, scale, _are_whole(summary, method))
         _scale_values(axis, RATIO if normalised else formatter)
         if normalised:
             axis.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
@@ -57,7 +60,7 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
             axis.axvline(x - 0.5, color="0.93", linewidth=0.8, zorder=0)
     axes[-1].set_xticks(range(len(summary.networks)), summary.networks, rotation=45, ha="right")
     axes[-1].set_xlim(-0.5, len(summary.networks) - 0.5)
-    _add_legend(figure, axes[0], summary)
+    _add_legend(figure, axes[0], methods, summary)
     return figure
 
 
@@ -67,7 +70,7 @@ def scaling_figure(summary: Summary) -> Figure:
     axis = figure.subplots()
     axis.set_title("Time of the algorithm against the size of the network")
     pins = np.array([summary.pins(network) for network in summary.networks], float)
-    for i, method in enumerate(summary.methods):
+    for i, method in enumerate(summary.methods_with_results or summary.methods):
         spreads = summary.values(method, "seconds")
         seconds = np.array([s.median if s else np.nan for s in spreads])
         label, growth = method, summary.growth(method)
@@ -76,7 +79,10 @@ def scaling_figure(summary: Summary) -> Figure:
             label += f" ~ pins^{slope:.2f}"
             ends = np.array([pins.min(), pins.max()])
             axis.plot(ends, factor * ends**slope, color=_colour(i), linewidth=0.9, alpha=0.6)
-        axis.plot(pins, seconds, MARKERS[i % len(MARKERS)], color=_colour(i), label=label)
+        whole = np.array(_are_whole(summary, method))
+        marker, colour = MARKERS[i % len(MARKERS)], _colour(i)
+        axis.plot(pins[whole], seconds[whole], marker, color=colour, label=label)
+        axis.plot(pins[~whole], seconds[~whole], marker, color=colour, markerfacecolor="none")
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.xaxis.set_minor_formatter(NullFormatter())
@@ -88,21 +94,27 @@ def scaling_figure(summary: Summary) -> Figure:
     return figure
 
 
+def _are_whole(summary: Summary, method: str) -> list[bool]:
+    """Whether no run was cut short, network by network."""
+    cells = [summary.cells.get((network, method)) for network in summary.networks]
+    return [cell is None or cell.is_whole for cell in cells]
+
+
 def _draw_method(
-    axis: Axes, summary: Summary, i: int, spreads: list[Spread | None], scale: Any
+    axis: Axes, i: int, place: float, spreads: list[Spread | None], scale: Any, whole: list[bool]
 ) -> None:
-    n = len(summary.methods)
     for x, spread in enumerate(spreads):
         unit = 1.0 if scale is None else (scale[x].median if scale[x] else 0.0)
         if spread is None or unit <= 0:
             continue
         middle, low, high = (v / unit for v in (spread.median, spread.low, spread.high))
         axis.errorbar(
-            x + 0.7 * ((i + 0.5) / n - 0.5),
+            x + 0.7 * place,
             middle,
             yerr=[[middle - low], [high - middle]],
             fmt=MARKERS[i % len(MARKERS)],
             color=_colour(i),
+            markerfacecolor=_colour(i) if whole[x] else "none",
             markersize=5,
             capsize=2,
             linewidth=1,
@@ -125,11 +137,14 @@ def _scale_values(axis: Axes, label: Formatter) -> None:
     axis.yaxis.set_major_formatter(label)
 
 
-def _add_legend(figure: Figure, axis: Axes, summary: Summary) -> None:
+def _add_legend(figure: Figure, axis: Axes, methods: tuple[str, ...], summary: Summary) -> None:
     handles = [
         axis.plot([], [], MARKERS[i % len(MARKERS)], color=_colour(i), label=method)[0]
-        for i, method in enumerate(summary.methods)
+        for i, method in enumerate(methods)
     ]
+    if not all(all(_are_whole(summary, method)) for method in methods):
+        label = "hollow: cut short"
+        handles += axis.plot([], [], "o", color="0.4", markerfacecolor="none", label=label)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -25,7 +27,6 @@ from snnmap.bench.records import (
     read_record,
     write_record,
 )
-from snnmap.progress import Progress
 
 GRACE = 1.25
 GRACE_S = 30.0
@@ -47,6 +48,8 @@ class Job:
         records: what each run's record holds before it ran, seed by seed.
         time_limit_s: of each run.
         memory_limit_mb: of the process.
+        cores: that the process may use; None for all.
+        at_once: most runs that go on at the same time.
     """
 
     folder: Path
@@ -54,6 +57,8 @@ class Job:
     records: list[RunRecord]
     time_limit_s: float | None
     memory_limit_mb: int | None
+    cores: tuple[int, ...] | None = None
+    at_once: int = 1
 
     @property
     def tasks(self) -> list[Task]:
@@ -61,8 +66,12 @@ class Job:
         return [record.task for record in self.records]
 
 
-def run_job(job: Job, progress: Progress) -> Iterator[RunRecord]:
+def run_job(job: Job, is_cancelled: Callable[[], bool]) -> Iterator[RunRecord]:
     """Run all seeds; a new process takes over after one that died.
+
+    Args:
+        job: what to run.
+        is_cancelled: asked now and then whether to stop.
 
     Yields:
         The record of each run; of one that was stopped or died, too.
@@ -72,7 +81,7 @@ def run_job(job: Job, progress: Progress) -> Iterator[RunRecord]:
     """
     left = list(job.records)
     while left:
-        watch = _Watch(job, left, progress)
+        watch = _Watch(job, left, is_cancelled)
         try:
             for _ in watch.finished_seeds():
                 yield read_record(job.folder / RUNS / left.pop(0).task.file_name)
@@ -92,7 +101,10 @@ def run_job(job: Job, progress: Progress) -> Iterator[RunRecord]:
 
 def _give_up(job: Job, record: RunRecord, status: str, message: str) -> RunRecord:
     """Record a run that could not speak for itself."""
-    record = replace(record, status=status, message=message, machine=machine(), commit=commit())
+    found = machine() | ({"cores": len(job.cores)} if job.cores else {})
+    record = replace(
+        record, status=status, message=message, at_once=job.at_once, machine=found, commit=commit()
+    )
     write_record(job.folder, record)
     return record
 
@@ -100,9 +112,11 @@ def _give_up(job: Job, record: RunRecord, status: str, message: str) -> RunRecor
 class _Watch:
     """One worker process and what it said so far."""
 
-    def __init__(self, job: Job, records: list[RunRecord], progress: Progress) -> None:
+    def __init__(
+        self, job: Job, records: list[RunRecord], is_cancelled: Callable[[], bool]
+    ) -> None:
         self.is_ready = False
-        self._job, self._progress = job, progress
+        self._job, self._is_cancelled = job, is_cancelled
         self._limit = job.time_limit_s
         self._late = False
         self._ended = False
@@ -113,6 +127,8 @@ class _Watch:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
+            env=_environment(job),
+            start_new_session=True,  # Ctrl-C is ours to handle: it must not look like a crash
         )
         assert self._process.stdin is not None
         content = {
@@ -120,10 +136,12 @@ class _Watch:
             "file": str(job.file),
             "records": [asdict(record) for record in records],
             "memory_limit_mb": job.memory_limit_mb,
+            "cores": job.cores,
+            "at_once": job.at_once,
         }
-        try:
-            self._process.stdin.write(json.dumps(content))
-            self._process.stdin.close()
+        try:  # the pipe stays open: the worker ends when it closes, whatever becomes of us
+            self._process.stdin.write(json.dumps(content) + "\n")
+            self._process.stdin.flush()
         except BrokenPipeError:
             pass  # it died at once; its last words tell why
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -144,7 +162,7 @@ class _Watch:
         """
         deadline = self._deadline(START_S, self._limit)
         while True:
-            if self._progress.cancelled:
+            if self._is_cancelled():
                 raise KeyboardInterrupt
             try:
                 line = self._lines.get(timeout=POLL_S)
@@ -173,8 +191,10 @@ class _Watch:
             self._process.kill()
         self._process.wait()
         self._listener.join()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
         self._errors.seek(0)
         self._last_words = self._errors.read().decode(errors="replace").strip().splitlines()
         self._errors.close()
@@ -186,3 +206,9 @@ class _Watch:
             return TIMEOUT, f"stopped by force while {doing}: over {self._limit} s and the grace"
         last = f": {self._last_words[-1]}" if self._last_words else ""
         return FAILED, f"the process ended with code {self._process.returncode}{last}"
+
+
+def _environment(job: Job) -> dict[str, str]:
+    """The worker's environment: as many threads as cores."""
+    threads = {"SNNMAP_NUM_THREADS": str(len(job.cores))} if job.cores else {}
+    return {**os.environ, **threads}

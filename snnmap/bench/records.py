@@ -17,6 +17,7 @@ from snnmap.writers.atomic import whole_file
 
 RUNS = "runs"
 DONE, TIMEOUT, REFUSED, MEMORY, FAILED = "done", "timeout", "refused", "out of memory", "failed"
+SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class RunRecord:
     Attributes:
         task: what was run.
         status: "done"; "timeout" (with a result if the algorithm could still give a valid one);
-            "refused" (a limit that cannot be met, an engine that is not there); "out of memory";
-            "failed".
+            "refused" (a limit that cannot be met); "out of memory"; "failed"; "skipped" (what it
+            needs is not there: a GPU, another package).
         message: why it is not "done".
         sha256: digest of the network's file.
         nodes, hyperedges, pins: of the network.
@@ -72,7 +73,8 @@ class RunRecord:
         seconds: wall clock of the algorithm, "total" and by phase.
         read_seconds: of reading the network.
         peak_memory_mb: largest resident memory of the process so far.
-        machine: CPU, cores, memory, GPU, system.
+        at_once: most runs that went on at the same time, this one among them.
+        machine: CPU, cores that the run might use, memory, GPU, system.
         versions: of snnmap, Python and the libraries that matter.
         commit: of the checkout, None outside one.
         started: UTC, ISO 8601.
@@ -98,6 +100,7 @@ class RunRecord:
     seconds: dict[str, float] = field(default_factory=dict)
     read_seconds: float = 0.0
     peak_memory_mb: float = 0.0
+    at_once: int = 1
     machine: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     commit: str | None = None

@@ -110,13 +110,23 @@ def _conditions(records: tuple[RunRecord, ...]) -> list[str]:
         return "; ".join(v for v, _ in Counter(v for v in values if v).most_common())
 
     machines = distinct(
-        [", ".join(f"{k} {_plain(v)}" for k, v in r.machine.items()) for r in records]
+        [", ".join(f"{k} {_plain(v)}" for k, v in r.machine.items() if k != "cores")
+         for r in records]
+    )  # fmt: skip
+    shares: dict[tuple[int, int], dict[str, None]] = {}
+    for r in records:
+        shares.setdefault((r.machine.get("cores", 0), r.at_once), {})[r.task.method] = None
+    cores = "; ".join(
+        f"{n} ({f'up to {at_once} runs at once' if at_once > 1 else 'one run at a time'}) "
+        f"for {', '.join(methods)}"
+        for (n, at_once), methods in sorted(shares.items())
     )
     versions = distinct([", ".join(f"{k} {v}" for k, v in r.versions.items()) for r in records])
     limits = distinct([f"{r.time_limit_s:g} s" if r.time_limit_s else "none" for r in records])
     days = sorted({r.started[:10] for r in records if r.started})
     return [
         f"- machine: {machines}",
+        f"- cores a run: {cores}",
         f"- versions: {versions}",
         f"- commit: {distinct([r.commit or '' for r in records]) or 'not from a checkout'}",
         f"- days: {' to '.join(dict.fromkeys((days[0], days[-1]))) if days else 'not recorded'}",
@@ -177,8 +187,8 @@ def _ratios(summary: Summary) -> list[str]:
     if len(rows) == 1:
         return ["There is no baseline to compare with."]
     note = (
-        "Geometric means over the networks on which both have a result (medians over seeds; a "
-        "connectivity of 0 is left out)."
+        "Geometric means over the networks on which both have a result and no run was cut short "
+        "(medians over seeds; a connectivity of 0 is left out)."
     )
     return [note, "", *_rows(rows)]
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import queue
+import threading
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from snnmap.bench.available import why_unavailable
 from snnmap.bench.external import EXTERNAL
 from snnmap.bench.making import make_suite
 from snnmap.bench.manifest import Record
 from snnmap.bench.process import Job, run_job
-from snnmap.bench.records import FAILED, RUNS, RunRecord, Task, read_record, versions
+from snnmap.bench.records import (
+    FAILED,
+    RUNS,
+    SKIPPED,
+    RunRecord,
+    Task,
+    commit,
+    machine,
+    read_record,
+    versions,
+    write_record,
+)
 from snnmap.errors import ConfigError, OutputError
 from snnmap.hardware import load_profile
 from snnmap.networks.suites import Suite
@@ -30,6 +47,8 @@ class BenchConfig:
         time_limit_s: of each run, None for none.
         memory_limit_mb: address space of each run's process, None for no limit.
         retry: repeat runs that have a record but no result.
+        at_once: how many methods run at once on the CPU, each on cores of its own: the cores of the
+            machine divided by this number. What runs on a GPU always runs alone.
     """
 
     algorithms: tuple[str, ...] = ("one-pass", "overlap", "hierarchical", "multilevel")
@@ -39,6 +58,7 @@ class BenchConfig:
     time_limit_s: float | None = None
     memory_limit_mb: int | None = None
     retry: bool = False
+    at_once: int = 1
 
     def __post_init__(self) -> None:
         known = [*ALGORITHMS, *EXTERNAL]
@@ -55,6 +75,10 @@ class BenchConfig:
             raise ConfigError(f"seeds is {self.seeds}; expected at least 1")
         if self.time_limit_s is not None and self.time_limit_s <= 0:
             raise ConfigError(f"time limit is {self.time_limit_s}; expected more than 0 seconds")
+        if not 1 <= self.at_once <= len(_cores()):
+            raise ConfigError(
+                f"runs at once are {self.at_once}; expected 1 to {len(_cores())}, the cores that may be used"
+            )
 
     def methods(self) -> list[tuple[str, str, str]]:
         """(algorithm, preset, engine) of each method, without duplicates."""
@@ -94,12 +118,81 @@ def run_bench(
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
     networks = [made.record for made in make_suite(suite, folder / "networks", progress=progress)]
     jobs = [job for network in networks for job in _jobs(network, folder, config)]
+    jobs, missing = _sort_out(jobs)
+    for record in missing:
+        write_record(folder, record)
+        yield record
     progress.start("bench", sum(len(job.tasks) for job in jobs), "runs")
-    for job in jobs:
-        for record in run_job(job, progress):
-            progress.advance(note=f"{record.task.network}, {record.task.method}")
-            yield record
+    for record in _run(jobs, config.at_once, progress):
+        progress.advance(note=f"{record.task.network}, {record.task.method}")
+        yield record
     progress.finish()
+
+
+def _sort_out(jobs: list[Job]) -> tuple[list[Job], list[RunRecord]]:
+    """(jobs that can run here, records of the runs that cannot, which say why)."""
+    methods = {(job.tasks[0].algorithm, job.tasks[0].engine) for job in jobs}
+    problems = {method: why_unavailable(*method) for method in sorted(methods)}
+    able: list[Job] = []
+    missing: list[RunRecord] = []
+    here: dict[str, Any] = (
+        {"machine": machine(), "commit": commit()} if any(problems.values()) else {}
+    )
+    for job in jobs:
+        problem = problems[job.tasks[0].algorithm, job.tasks[0].engine]
+        if not problem:
+            able.append(job)
+        for record in job.records if problem else []:
+            missing.append(replace(record, status=SKIPPED, message=problem, **here))
+    return able, missing
+
+
+def _run(jobs: list[Job], at_once: int, progress: Progress) -> Iterator[RunRecord]:
+    """Run jobs; those on the CPU side by side, if that is wanted."""
+    alone = jobs
+    if at_once > 1:
+        alone = [job for job in jobs if job.tasks[0].engine != "cpu"]
+        shared = [job for job in jobs if job.tasks[0].engine == "cpu"]
+        shared.sort(key=lambda job: -job.records[0].pins)  # none is left alone at the end
+        yield from _run_side_by_side(shared, at_once, progress)
+    for job in alone:
+        yield from run_job(job, lambda: progress.cancelled)
+
+
+def _run_side_by_side(jobs: list[Job], at_once: int, progress: Progress) -> Iterator[RunRecord]:
+    """Run jobs on equal shares of the cores, in any order."""
+    cores, waiting = _cores(), deque(jobs)
+    share = len(cores) // at_once
+    told: queue.SimpleQueue[RunRecord | BaseException | None] = queue.SimpleQueue()
+    over = threading.Event()
+
+    def work(own: tuple[int, ...]) -> None:
+        try:
+            while waiting:
+                job = replace(waiting.popleft(), cores=own, at_once=at_once)
+                for record in run_job(job, lambda: progress.cancelled or over.is_set()):
+                    told.put(record)
+        except IndexError:
+            pass  # another thread took the last one
+        except BaseException as error:
+            told.put(error)
+        finally:
+            told.put(None)
+
+    shares = [tuple(cores[i * share : (i + 1) * share]) for i in range(at_once)]
+    threads = [threading.Thread(target=work, args=(own,)) for own in shares]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in threads:
+            while (found := told.get()) is not None:
+                if isinstance(found, BaseException):
+                    raise found
+                yield found
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def _jobs(network: Record, folder: Path, config: BenchConfig) -> Iterator[Job]:
@@ -134,4 +227,13 @@ def _is_known(record: RunRecord, folder: Path, retry: bool) -> bool:
     if not path.exists():
         return False
     known = read_record(path)
+    if known.status == SKIPPED:  # what was missing may be there by now
+        return False
     return known.is_same_question(record) and (known.has_result or not retry)
+
+
+def _cores() -> list[int]:
+    """Numbers of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

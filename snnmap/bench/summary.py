@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snnmap.bench.manifest import read_manifest
-from snnmap.bench.records import RunRecord, read_records
+from snnmap.bench.records import DONE, RunRecord, read_records
 
 BASELINES = ("hierarchical", "overlap", "one-pass")
 """Our baselines; everything else is compared with them, and figures with the first that ran."""
@@ -60,9 +60,14 @@ class Cell:
     memory: Spread | None
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every run that has a result ended by itself."""
+        return all(r.status == DONE for r in self.records if r.has_result)
+
+    @property
     def unfinished(self) -> tuple[RunRecord, ...]:
         """Runs that ended otherwise than done."""
-        return tuple(r for r in self.records if r.status != "done")
+        return tuple(r for r in self.records if r.status != DONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,29 +97,42 @@ class Summary:
         found = [self.cells.get((network, method)) for network in self.networks]
         return [getattr(cell, quantity) if cell else None for cell in found]
 
-    def ratio(self, method: str, baseline: str, quantity: str) -> tuple[float, int] | None:
-        """(geometric mean of method / baseline over networks, number of networks).
+    @property
+    def methods_with_results(self) -> tuple[str, ...]:
+        """Those of the methods that have a result on any network."""
+        return tuple(m for m in self.methods if any(self.values(m, "seconds")))
 
-        Medians are compared, on networks where both have a result and neither is 0.
+    def factors(self, method: str, baseline: str, quantity: str) -> dict[str, float]:
+        """Median of method / median of baseline, by network.
+
+        Only networks where both have a result, no run of either was cut short (it would have taken
+        longer, and found better), and neither median is 0.
         """
-        logs = [
-            math.log(a.median / b.median)
-            for a, b in zip(
-                self.values(method, quantity), self.values(baseline, quantity), strict=True
-            )
-            if a and b and a.median > 0 and b.median > 0
-        ]
-        return (math.exp(statistics.fmean(logs)), len(logs)) if logs else None
+        found = {}
+        for network in self.networks:
+            cells = [self.cells.get((network, name)) for name in (method, baseline)]
+            a, b = (getattr(cell, quantity) if cell and cell.is_whole else None for cell in cells)
+            if a and b and a.median > 0 and b.median > 0:
+                found[network] = a.median / b.median
+        return found
+
+    def ratio(self, method: str, baseline: str, quantity: str) -> tuple[float, int] | None:
+        """(geometric mean of :meth:`factors`, number of networks); None without any."""
+        factors = self.factors(method, baseline, quantity).values()
+        return (statistics.geometric_mean(factors), len(factors)) if factors else None
 
     def growth(self, method: str) -> tuple[float, float] | None:
         """(exponent, factor) of the power law seconds = factor * pins^exponent, least squares.
 
-        None with fewer than three networks of different size.
+        Without networks where a run was cut short; None with fewer than three networks of
+        different size.
         """
+        cells = [self.cells.get((network, method)) for network in self.networks]
         points = [
-            (math.log(self.pins(network)), math.log(spread.median))
-            for network, spread in zip(self.networks, self.values(method, "seconds"), strict=True)
-            if spread and spread.median > 0 and self.pins(network) > 0
+            (math.log(self.pins(cell.network)), math.log(cell.seconds.median))
+            for cell in cells
+            if cell and cell.is_whole and cell.seconds and cell.seconds.median > 0
+            if self.pins(cell.network) > 0
         ]
         if len({x for x, _ in points}) < 3:
             return None
@@ -128,10 +146,20 @@ def summarise(folder: str | Path) -> Summary:
     Raises:
         InputError: a folder without records.
     """
-    folder = Path(folder)
-    records = read_records(folder)
-    manifest = read_manifest(folder / "networks")
-    order = list(manifest["networks"])
+    manifest = read_manifest(Path(folder) / "networks")
+    return summary_of(
+        read_records(Path(folder)), manifest["suite"] or "", list(manifest["networks"])
+    )
+
+
+def summary_of(records: Sequence[RunRecord], suite: str, order: Sequence[str] = ()) -> Summary:
+    """Put records in order.
+
+    Args:
+        records: of runs.
+        suite: name of the suite, "" if it has none.
+        order: of its networks; others follow, smallest first.
+    """
     found = {r.task.network: r.pins for r in records}
     networks = [n for n in order if n in found]
     networks += sorted(found.keys() - set(networks), key=lambda n: (found[n], n))
@@ -142,7 +170,7 @@ def summarise(folder: str | Path) -> Summary:
             runs = sorted((r for r in of_network if r.task.method == method), key=_seed)
             cells[network, method] = _cell(network, method, tuple(runs))
     methods = tuple(sorted({method for _, method in cells}, key=_rank))
-    return Summary(manifest["suite"] or "", tuple(records), tuple(networks), methods, cells)
+    return Summary(suite, tuple(records), tuple(networks), methods, cells)
 
 
 def _cell(network: str, method: str, runs: tuple[RunRecord, ...]) -> Cell:

@@ -7,10 +7,12 @@ hangs, crashes or eats the memory takes nothing else with it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,11 +51,18 @@ from snnmap.readers import read_network
 
 def main(say: Callable[[str], None]) -> None:
     """Do the job given on stdin, telling `say` what is being done."""
-    job = json.loads(sys.stdin.read())
+    job = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if job["cores"] and hasattr(os, "sched_setaffinity"):
+        with contextlib.suppress(OSError):  # a system that does not let us: threads are as many
+            os.sched_setaffinity(0, job["cores"])
     folder = Path(job["folder"])
     records = [record_from(record) for record in job["records"]]
     limits = load_profile(records[0].profile).limits
     about: dict[str, Any] = {"machine": machine(), "versions": versions(), "commit": commit()}
+    about["at_once"] = job["at_once"]
+    if job["cores"]:
+        about["machine"]["cores"] = len(job["cores"])
     if job["memory_limit_mb"]:
         most = int(job["memory_limit_mb"]) << 20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -65,7 +74,7 @@ def main(say: Callable[[str], None]) -> None:
             "parts": parts_lower_bound(network, limits),
             "connectivity": connectivity_lower_bound(network, limits),
         }
-        _warm_up(records[0].task)
+        warm_up(records[0].task)
     except MemoryError:
         for record in records:
             message = f"over {job['memory_limit_mb']} MB while reading"
@@ -128,7 +137,7 @@ def _partition(task: Task, network: Hypergraph, limits: Limits, progress: Progre
     )
 
 
-def _warm_up(task: Task) -> None:
+def warm_up(task: Task) -> None:
     """Run the method on small networks, so that loading compiled code is not timed."""
     limits = Limits(max_size=48, max_inbound=400)
     layered: dict[str, Any] = {
@@ -147,8 +156,19 @@ def _warm_up(task: Task) -> None:
             return  # the timed run will say what is wrong
 
 
+def _end_with_parent() -> None:
+    """Wait until whoever started this process is gone, and go, too."""
+    sys.stdin.read()
+    os._exit(1)
+
+
 def _peak() -> float:
-    """Largest resident memory so far, MB."""
+    """Largest resident memory of this process so far, MB."""
+    try:  # ru_maxrss starts at what the parent held when it started this process
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return round(int(status.partition("VmHWM:")[2].split()[0]) / (1 << 10), 1)
+    except (OSError, ValueError, IndexError):
+        pass
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)
 

@@ -91,6 +91,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    at_once: Annotated[
+        int,
+        typer.Option(
+            "--at-once",
+            min=1,
+            metavar="N",
+            help="Methods that run side by side, each on its own share of the cores (as many as "
+            "cores: one core each); what runs on a GPU runs alone.",
+        ),
+    ] = 1,
     retry: Annotated[
         bool, typer.Option("--retry", help="Repeat runs that were recorded without a result.")
     ] = False,
@@ -119,6 +129,7 @@ def command(
     if suite is None or output is None:
         raise ConfigError("a suite and --output DIR are needed (or --report DIR alone)")
 
+    from snnmap.bench.records import SKIPPED
     from snnmap.bench.running import BenchConfig, run_bench
     from snnmap.cli.progress import listening
     from snnmap.networks.suites import load_suite
@@ -131,13 +142,19 @@ def command(
         time_limit_s=time_limit,
         memory_limit_mb=memory_limit,
         retry=retry,
+        at_once=at_once,
     )
     chosen = load_suite(suite)
     if only:
         chosen = chosen.only(only)
+    skipped = set()
     with listening() as progress:
         for record in run_bench(chosen, output, config, progress=progress):
-            typer.echo(_line(record))
+            if record.status != SKIPPED:
+                typer.echo(_line(record))
+            elif record.task.method not in skipped:
+                skipped.add(record.task.method)
+                typer.echo(f"{record.task.method}: skipped on every network: {record.message}")
     _say_files(write_report(output))
 
 

@@ -100,7 +100,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
         EXTERNAL["mtkahypar"](network(), Limits(max_size=30))
     monkeypatch.setitem(sys.modules, "kahypar", SimpleNamespace())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"kahypar needs km1_kKaHyPar_sea20\.ini"):
+    with pytest.raises(EngineError, match=r"kahypar needs km1_kKaHyPar_sea20\.ini"):
         EXTERNAL["kahypar"](network(), Limits(max_size=30))
 
 

@@ -1,10 +1,14 @@
+import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from snnmap.bench import process
+from snnmap.bench import available, process, running
+from snnmap.bench.available import why_unavailable
 from snnmap.bench.records import read_records
 from snnmap.bench.running import BenchConfig, run_bench
 from snnmap.errors import ConfigError, OutputError
@@ -146,6 +150,83 @@ def test_an_interruption_keeps_what_is_done(suite, tmp_path):
     assert 1 <= len(rest) <= 8 - 1
 
 
+def test_runs_side_by_side_have_cores_of_their_own(suite, tmp_path, monkeypatch):
+    cores = running._cores()
+    monkeypatch.setattr(running, "_cores", lambda: [cores[0], cores[-1]])
+    records = list(run_bench(suite, tmp_path / "out", replace(FAST, at_once=2)))
+    assert sorted((r.task.network, r.task.method, r.task.seed) for r in records) == sorted(
+        (network, method, seed)
+        for network in ("pair", "wide")
+        for method in ("one-pass", "overlap")
+        for seed in (0, 1)
+    )
+    assert {(r.machine["cores"], r.at_once) for r in records} == {(1, 2)}
+    alone = {r.task: r.connectivity for r in run_bench(suite, tmp_path / "alone", FAST)}
+    assert {r.task: r.connectivity for r in records} == alone
+
+
+def test_an_interruption_ends_all_that_run_side_by_side(suite, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "_cores", lambda: [0, 0])
+    speak(monkeypatch, "import time; print('ready', flush=True); time.sleep(60)")
+    progress = Progress()
+    timer = threading.Timer(1.0, progress.cancel)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(run_bench(suite, tmp_path / "out", replace(FAST, at_once=2), progress=progress))
+    timer.join()
+    assert list((tmp_path / "out" / "runs").iterdir()) == []  # nothing that a later run would trust
+
+
+def test_what_is_not_there_is_skipped_and_tried_again(suite, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "why_unavailable", lambda a, e: "no GPU" if e == "gpu" else "")
+    config = BenchConfig(algorithms=("multilevel:fast",), engines=("gpu",), seeds=1)
+    chosen = suite.only(["pair"])
+    for _ in range(2):
+        (record,) = run_bench(chosen, tmp_path / "out", config)
+        assert (record.status, record.message) == ("skipped", "no GPU")
+        assert record.machine["cores"] >= 1
+    assert read_records(tmp_path / "out") == [record]
+
+
+def test_what_a_method_needs(monkeypatch):
+    assert why_unavailable("one-pass", "cpu") == ""
+    monkeypatch.setitem(sys.modules, "mtkahypar", None)
+    assert "pip install mtkahypar" in why_unavailable("mtkahypar", "cpu")
+    monkeypatch.setattr(available, "PROBE", "print('x'); print('engine gpu needs a GPU')")
+    assert why_unavailable("multilevel", "gpu") == "engine gpu needs a GPU"
+    monkeypatch.setattr(available, "PROBE", "raise SystemExit('driver gone')")
+    assert why_unavailable("multilevel", "gpu") == "looking for a GPU failed: driver gone"
+    monkeypatch.setattr(available, "PROBE", "import time; time.sleep(60)")
+    monkeypatch.setattr(available, "PROBE_S", 0.2)
+    assert "did not answer" in why_unavailable("multilevel", "gpu")
+
+
+def test_workers_end_with_their_parent(tmp_path):
+    script = (
+        "import subprocess, sys, time\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import sys, threading, time\\n"
+        "from snnmap.bench.worker import _end_with_parent\\n"
+        "threading.Thread(target=_end_with_parent, daemon=True).start()\\n"
+        "print(1, flush=True); time.sleep(60)'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,"
+        " start_new_session=True)\n"
+        "p.stdout.readline(); print(p.pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(100):
+        try:
+            if "State:\tZ" in Path(f"/proc/{worker}/status").read_text():
+                return
+        except OSError:
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker goes on without its parent")
+
+
 def test_methods():
     config = BenchConfig(
         algorithms=("one-pass", "multilevel", "multilevel:quality", "multilevel:default"),
@@ -168,6 +249,8 @@ def test_methods():
         ({"engines": ("tpu",)}, "unknown engine 'tpu'"),
         ({"seeds": 0}, "seeds is 0"),
         ({"time_limit_s": 0.0}, "time limit is 0.0"),
+        ({"at_once": 0}, "runs at once are 0; expected 1 to"),
+        ({"at_once": 10**6}, "runs at once are 1000000; expected 1 to"),
     ],
 )
 def test_wrong_configurations_are_refused(arguments, text):

@@ -30,6 +30,24 @@ def test_a_bench_runs_records_and_reports(
     assert (out / "comparison.png").exists()
 
 
+def test_what_is_missing_is_said_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from snnmap.bench import running
+
+    monkeypatch.setattr(running, "why_unavailable", lambda a, e: "no GPU" if e == "gpu" else "")
+    (tmp_path / "tiny.toml").write_text(SUITE)
+    words = ["bench", str(tmp_path / "tiny.toml"), "-o", str(tmp_path / "out"), "--seeds", "3"]
+    assert main([*words, "-a", "multilevel", "--engines", "gpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "multilevel (gpu): skipped on every network: no GPU"
+    assert sum("skipped" in line for line in lines) == 1
+    assert (
+        "| pair | multilevel (gpu) | 2 | skipped | no GPU |"
+        in (tmp_path / "out" / "report.md").read_text().splitlines()
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
