@@ -1,18 +1,7 @@
 // Parallel coarsening: which cluster a node would join. The twin is `rate_clusters` in
 // snnmap/partitioning/multilevel/_kernels_coarsen.py; both give the same integers.
 #include "common.cuh"
-
-const int MAX_THREADS = 256;  // of a block of rate_clusters
-
-// The nets that a rating looks at: those whose hash is at most `bar`, the same for all nodes.
-__device__ __forceinline__ u64 bar_of(i64 n_nets, i64 max_nets) {
-    const u64 all = 0xFFFFFFFFFFFFFFFFull;
-    return n_nets > max_nets ? all / static_cast<u64>(n_nets) * static_cast<u64>(max_nets) : all;
-}
-
-__device__ __forceinline__ bool looked_at(i32 net, u64 bar, i64 seed) {
-    return scramble(static_cast<u64>(static_cast<i64>(net)), static_cast<u64>(seed)) <= bar;
-}
+#include "rating.cuh"
 
 // visits[v] = most clusters that v's rating inserts, -1 where v has no turn. targets[v] = -1.
 // Parallel over nodes, a warp each; reads the nets of v and their sizes. Deterministic: integer sums.
@@ -49,44 +38,28 @@ extern "C" __global__ void count_visits(const i64* net_offsets, const i64* sourc
 }
 
 struct Ratings {
-    const i64 *net_offsets;
-    const i32 *net_pins;
-    const i64 *source_offsets;
-    const i32 *source_nodes;
-    const i64 *source_weights, *node_offsets;
-    const i32 *node_nets;
-    const i64 *out_offsets;
-    const i32 *out_nets;
-    const i64 *out_weights, *net_weights;
+    Incidence around;
     const i32 *leaders;
     const bool *settled;
     const i64 *loads;
     i64 n_loads, cap;
     const i64 *limits;
     const i32 *turns, *borders;
-    i64 turn, max_nets, max_pins, seed;
+    i64 turn;
     i32 *targets;
     i64 *scores;
 };
 
 // targets[v] = cluster that v shares most with, scores[v] = how much, for the nodes of a list:
 // the sum over the nets looked at of (weight << 6) / pins + 1 for every pin or source looked at.
-// Parallel over nodes (a group each); first its threads pick the nets to look at, one net a thread,
-// then each picked net is a warp's, one pin a lane. Gathers leaders (cached), 12 bytes a slot of
-// shared memory (or scratch). Deterministic: integer sums, and a maximum by (score, hash, cluster).
+// Parallel over nodes (a group each), their nets and pins. Gathers leaders (cached), 12 bytes a slot
+// of shared memory (or scratch). Deterministic: integer sums, and a maximum by (score, hash, cluster).
 template <bool BLOCK>
 __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, const i32* list, i64 n,
                                           unsigned char* memory, i64 capacity) {
     const Sums gathered(memory, capacity);
     i32* keys = reinterpret_cast<i32*>(memory) + 2 * capacity;
-    __shared__ i32 picked_nets[MAX_THREADS];
-    __shared__ i64 picked_scores[MAX_THREADS];
-    __shared__ i32 picked_number[32];
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    const i32 warp = rank >> 5, warps = size >> 5, lane = rank & 31;
-    i32* picked = picked_nets + (threadIdx.x - rank);
-    i64* scores = picked_scores + (threadIdx.x - rank);
-    i32* n_picked = picked_number + ((threadIdx.x - rank) >> 5);
     for (i64 i = Group<BLOCK>::index(); i < n; i += Group<BLOCK>::number()) {
         const i32 v = list[i];
         const u32 mask = slots[v] - 1;
@@ -94,46 +67,10 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
             keys[s] = EMPTY;
             gathered.clear(s);
         }
-        for (i32 side = 0; side < 2; ++side) {
-            const i64* offsets = side == 0 ? in.node_offsets : in.out_offsets;
-            const i32* nets = side == 0 ? in.node_nets : in.out_nets;
-            const i64 first = offsets[v], last = offsets[v + 1];
-            const u64 bar = bar_of(last - first, in.max_nets);
-            for (i64 base = first; base < last; base += size) {
-                if (rank == 0) *n_picked = 0;
-                Group<BLOCK>::sync();
-                const i64 j = base + rank;
-                if (j < last && looked_at(nets[j], bar, in.seed)) {
-                    const i32 g = nets[j];
-                    const i64 n_pins = in.net_offsets[g + 1] - in.net_offsets[g];
-                    if (n_pins > 0) {
-                        const i32 place = atomicAdd(n_picked, 1);
-                        picked[place] = g;
-                        scores[place] = ((side == 0 ? in.net_weights[g] : in.out_weights[j]) << 6) / n_pins + 1;
-                    }
-                }
-                Group<BLOCK>::sync();
-                for (i32 k = warp; k < *n_picked; k += warps) {
-                    const i32 g = picked[k];
-                    const i64 begin = in.net_offsets[g], n_pins = in.net_offsets[g + 1] - begin;
-                    const i64 looked = smaller(n_pins, in.max_pins);
-                    for (i64 l = lane; l < looked; l += 32) {
-                        const i64 place = looked == n_pins ? l : l * n_pins / looked;
-                        gathered.add(claim(keys, mask, in.leaders[in.net_pins[begin + place]]), scores[k]);
-                    }
-                    if (side == 1) continue;
-                    const i64 start = in.source_offsets[g], n_sources = in.source_offsets[g + 1] - start;
-                    const i64 seen = smaller(n_sources, in.max_pins);
-                    for (i64 l = lane; l < seen; l += 32) {
-                        const i64 place = start + (seen == n_sources ? l : l * n_sources / seen);
-                        const i64 score = (in.source_weights[place] << 6) / n_pins + 1;
-                        gathered.add(claim(keys, mask, in.leaders[in.source_nodes[place]]), score);
-                    }
-                }
-                Group<BLOCK>::sync();
-            }
-        }
         Group<BLOCK>::sync();
+        visit_neighbours<BLOCK>(in.around, v, [&](i32 u, i64 score, i32, bool) {
+            gathered.add(claim(keys, mask, in.leaders[u]), score);
+        });
         const i64* own = in.loads + static_cast<i64>(v) * in.n_loads;
         Best best = {0, 0, -1, 0};
         for (u32 s = rank; s <= mask; s += size) {
@@ -141,7 +78,7 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
             if (u == EMPTY || u == v) continue;
             const i64 score = gathered.get(s);
             if (score < best.value) continue;
-            const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.seed + 1));
+            const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.around.seed + 1));
             const Best candidate = {score, tie, u, s};
             if (!best.below(candidate) || (in.turns[u] == in.turn && !in.settled[u])) continue;
             if (in.borders[u] != in.borders[v]) continue;
@@ -159,19 +96,11 @@ __device__ __forceinline__ void rate_rows(const Ratings& in, const i32* slots, c
     }
 }
 
-#define RATING_ARGUMENTS                                                                                          \
-    const i64 *net_offsets, const i32 *net_pins, const i64 *source_offsets, const i32 *source_nodes,              \
-        const i64 *source_weights, const i64 *node_offsets, const i32 *node_nets, const i64 *out_offsets,         \
-        const i32 *out_nets, const i64 *out_weights, const i64 *net_weights, const i32 *leaders,                  \
-        const bool *settled, const i64 *loads, i64 n_loads, i64 cap, const i64 *limits, const i32 *turns,         \
-        const i32 *borders,                                                                                       \
-        i64 turn, i64 max_nets, i64 max_pins, i64 seed, i32 *targets, i64 *scores, const i32 *slots,              \
-        const i32 *list, const u64 *length, i64 capacity
-#define RATINGS                                                                                                  \
-    {net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets, out_offsets,  \
-     out_nets, out_weights, net_weights, leaders, settled, loads, n_loads, cap, limits, turns, borders, turn,    \
-     max_nets,                                                                                                   \
-     max_pins, seed, targets, scores}
+#define RATING_ARGUMENTS                                                                                      \
+    INCIDENCE_ARGUMENTS, const i32 *leaders, const bool *settled, const i64 *loads, i64 n_loads, i64 cap,     \
+        const i64 *limits, const i32 *turns, const i32 *borders, i64 turn, i64 max_nets, i64 max_pins,        \
+        i64 seed, i32 *targets, i64 *scores, const i32 *slots, const i32 *list, const u64 *length, i64 capacity
+#define RATINGS {INCIDENCE, leaders, settled, loads, n_loads, cap, limits, turns, borders, turn, targets, scores}
 
 // One warp for each node of list 0.
 extern "C" __global__ void rate_clusters_warp(RATING_ARGUMENTS) {

@@ -29,7 +29,8 @@ def test_compiles_without_a_warning(source: Path, architecture: str, tmp_path: P
 
 
 def test_there_are_kernels() -> None:
-    assert [path.stem for path in SOURCES] == ["coarsen", "refine", "rows", "sequence", "table"]
+    names = "coarsen matching placement refine rows sequence table"
+    assert [path.stem for path in SOURCES] == names.split()
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

@@ -13,7 +13,13 @@ Array = Any  # cupy.ndarray
 
 
 class GpuRefinement(GpuRows):
-    """The steps of refinement; see `engine_cpu.CpuEngine`."""
+    """The steps of refinement; see `engine_cpu.CpuEngine`.
+
+    Attributes:
+        few_events: nets with more moving pins and sources are sorted, others compare all pairs.
+    """
+
+    few_events: int = 1024
 
     def measure(self, level: Level, parts: Array, n_parts: int) -> tuple[Table, int, Array]:
         """Table of a partition, its connectivity (constant apart), int64[n_parts, n_loads]."""
@@ -80,8 +86,36 @@ class GpuRefinement(GpuRows):
         self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
     ) -> Array:
         """int64[n_nodes]: what each move saves after all moves of better rank."""
-        xp, n_nets = self.xp, level.n_nets
+        gains = self.xp.zeros(level.n_nodes, self.xp.int64)
+        self._replay(level, table, parts, targets, ranks, (gains, None, None))
+        return gains
+
+    def replay(
+        self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
+    ) -> tuple[Array, Array, Array]:
+        """(gains, incoming, outgoing) of each move after all moves of better rank (see the twin)."""
+        xp, shape = self.xp, (level.n_nodes, level.counts.shape[1])
         gains = xp.zeros(level.n_nodes, xp.int64)
+        incoming, outgoing = xp.zeros(shape, xp.int64), xp.zeros(shape, xp.int64)
+        self._replay(level, table, parts, targets, ranks, (gains, incoming, outgoing))
+        return (
+            gains,
+            xp.concatenate([level.resources, incoming], axis=1),
+            xp.concatenate([level.resources, outgoing], axis=1),
+        )
+
+    def _replay(
+        self,
+        level: Level,
+        table: Table,
+        parts: Array,
+        targets: Array,
+        ranks: Array,
+        results: tuple[Array, Array | None, Array | None],
+    ) -> None:
+        """Add to gains, and to incoming and outgoing distinct loads if they are wanted."""
+        args: tuple[Any, ...]
+        xp, n_nets = self.xp, level.n_nets
         moving, counts = (targets >= 0).astype(xp.int64), xp.zeros(n_nets, xp.int64)
         rows = ((level.net_offsets, level.net_pins, None), (*level[2:4], level.source_weights))
         for offsets, items, _ in rows:
@@ -89,20 +123,36 @@ class GpuRefinement(GpuRows):
         event_offsets = self._offsets(counts)
         n = int(event_offsets[-1])
         cursors = event_offsets[:-1].copy()
-        events = [xp.empty(n, d) for d in (xp.int64, xp.int32, xp.int32, xp.int32, xp.int64)]
-        state = (level.net_offsets, parts, targets, ranks, cursors)
-        for offsets, items, weights in rows:
-            args = (offsets, n_nets, items, len(items), weights, *state, *events)
-            self._run("sequence", "list_events", -(-len(items) // CHUNK) if n else 0, *args)
-        args = (
-            event_offsets,
-            n_nets,
-            n,
-            *events,
-            level.net_offsets,
-            level.net_weights,
-            *table,
-            gains,
+        keys, nodes, origins, aims, weights = (
+            xp.empty(n, d) for d in (xp.int64, xp.int32, xp.int32, xp.int32, xp.int64)
         )
-        self._run("sequence", "gain_of_events", n, *args)
-        return gains
+        state = (level.net_offsets, parts, targets, ranks, cursors)
+        events = (keys, nodes, origins, aims, weights)
+        for offsets, items, given in rows:
+            args = (offsets, n_nets, items, len(items), given, *state, *events)
+            self._run("sequence", "list_events", -(-len(items) // CHUNK) if n else 0, *args)
+        effects = (*table, level.net_weights, level.counts, level.counts.shape[1], *results)
+        args = (event_offsets, n_nets, n, *events, level.net_offsets, *effects, self.few_events)
+        self._run("sequence", "effects_among_few", n, *args)
+        large = xp.flatnonzero(counts > self.few_events)
+        if len(large) == 0:
+            return
+        offsets = self._offsets(counts[large])
+        n = int(offsets[-1])
+        places, ranked = xp.empty(n, xp.int64), xp.empty(n, xp.int64)
+        args = (event_offsets, large, offsets, len(large), n, keys, places, ranked)
+        self._run("sequence", "take_events", -(-n // CHUNK), *args)
+        places = places[xp.argsort(ranked)]
+        halves = xp.empty(2 * n, xp.int64)
+        args = (event_offsets, n_nets, places, n, origins, aims, halves)
+        self._run("sequence", "split_events", n, *args)
+        order = xp.argsort(halves)  # stable: the halves of a net and part stay in order of rank
+        halves = halves[order]
+        pins, sources = xp.empty(2 * n, xp.int64), xp.empty(2 * n, xp.int64)
+        args = (halves, order, 2 * n, places, level.net_offsets, keys, weights, pins, sources)
+        self._run("sequence", "changes_of_halves", 2 * n, *args)
+        pins, sources = xp.cumsum(pins), xp.cumsum(sources)
+        heads = xp.flatnonzero(self._changes(halves))
+        args = (halves, order, 2 * n, heads, len(heads), pins, sources)
+        args += (places, level.net_offsets, keys, nodes, weights)
+        self._run("sequence", "effects_of_halves", 2 * n, *args, *effects)

@@ -20,7 +20,7 @@ CHUNK = 16  # items of a thread in the kernels that run over chunks of items
 _WARPS = THREADS // 32
 _WARP_SLOTS = 256  # largest hash table of a warp
 _WARP_VISITS = 2048  # most insertions of a warp's row
-_SCRATCH = 1 << 28  # bytes of global memory for tables that fit no shared memory
+_SCRATCH = 1 << 28  # bytes of global memory for tables that fit no shared memory: at least
 
 
 class Lists(NamedTuple):
@@ -98,7 +98,8 @@ class GpuRows:
                 device.launch(block, min(n, many), values, slots * bytes_each)
         if lists.largest > lists.limits[2]:
             size = lists.largest * bytes_each
-            blocks = max(1, min(n, 2 * device.multiprocessors, _SCRATCH // size))
+            room = max(_SCRATCH, device.free_bytes() // 8)
+            blocks = max(1, min(n, 2 * device.multiprocessors, room // size))
             scratch = self.xp.empty(blocks * size, self.xp.uint8)
             device.launch(block, blocks, (*arguments(3, lists.largest), scratch))
 
@@ -141,6 +142,11 @@ class GpuRows:
         n = len(items)
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
+
+    def number(self, values: Array) -> tuple[int, Array]:
+        """(how many different uint64 values, int64[n] place of each among them, ascending)."""
+        distinct, places = self.xp.unique(values, return_inverse=True)
+        return len(distinct), places
 
     def mix(self, values: Array) -> Array:
         """SplitMix64 finaliser of uint64 values."""

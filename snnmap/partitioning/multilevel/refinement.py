@@ -4,12 +4,11 @@ A round: every node proposes its best move by the soft objective (connectivity +
 also slightly losing ones while it is warm; the afterburner recomputes each gain as if all better
 ranked moves were made first and drops what turns out to lose; parts accept arrivals while there is
 room; the rest moves at once and rests for a round. The best state by (connectivity + a high price *
-overload) stays.
+overload) stays. The other scheme, the published one, is in `sequence.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,44 +16,11 @@ import numpy as np
 from snnmap.partitioning.multilevel.coarsening import accept_prefix
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.sequence import refine_in_sequence
+from snnmap.partitioning.multilevel.state import State, examine, price_overload
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """A partition of a level with what is known of it; `overload` is per load, summed over parts."""
-
-    parts: Array
-    n_parts: int
-    connectivity: int
-    loads: Array
-    overload: Any
-    table: Any
-
-    @property
-    def valid(self) -> bool:
-        """Whether every part keeps every limit."""
-        return not self.overload.any()
-
-
-def examine(engine: Any, level: Level, limits: Array, parts: Array, n_parts: int) -> State:
-    """Measure a partition."""
-    table, connectivity, loads = engine.measure(level, parts, n_parts)
-    overload = engine.to_host(engine.xp.maximum(loads - limits, 0).sum(axis=0))
-    return State(parts, n_parts, connectivity, loads, overload, table)
-
-
-def price_overload(level: Level, engine: Any, worth: int) -> Any:
-    """float64[n_loads] on the host: average worth of a unit of each load."""
-    totals = np.concatenate(
-        [
-            engine.to_host(level.resources.sum(axis=0)),
-            engine.to_host(level.counts.sum(axis=0)),
-        ]
-    )
-    return worth / np.maximum(totals, 1)
 
 
 def refine(
@@ -88,6 +54,11 @@ def refine(
         seed: breaks ties.
         progress: asked between rounds whether to stop.
     """
+    if config.scheme == "sequence":
+        start = (engine, level, limits, parts, n_parts, config)
+        return refine_in_sequence(
+            *start, rounds=rounds, schedule=schedule, seed=seed, progress=progress
+        )
     xp = engine.xp
     state = examine(engine, level, limits, parts, n_parts)
     worth = price_overload(level, engine, state.connectivity)
@@ -200,17 +171,19 @@ def repair(
     config: RefinementConfig,
     *,
     seed: int,
+    progress: Progress = SILENT,
 ) -> State:
     """Make a partition valid: overfull parts give up what costs least, to where it fits.
 
-    An empty part joins whenever a round frees nothing, as long as `max_parts` allows.
+    An empty part joins whenever a round frees nothing, as long as `max_parts` allows. Stops between
+    rounds when `progress` expires.
     """
     xp = engine.xp
     locked = xp.zeros(level.n_nodes, bool)
     prices = xp.zeros_like(limits)
     state = examine(engine, level, limits, parts, n_parts)
     for turn in range(config.repairs):
-        if state.valid:
+        if state.valid or progress.expired():
             break
         room = limits - state.loads
         free = (room / xp.maximum(limits, 1)).min(axis=1)

@@ -74,7 +74,7 @@ def test_steps_on_random_levels(gpu: GpuEngine, step: str, seed: int) -> None:
     compare(gpu, step, level, seed)
 
 
-@pytest.mark.parametrize("step", ["measure", "moves", "rate"])
+@pytest.mark.parametrize("step", ["measure", "moves", "rate", "neighbours"])
 def test_tables_too_large_for_shared_memory(
     gpu: GpuEngine, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +94,15 @@ def test_steps_on_any_hypergraph(
     compare(gpu, step, pose_problem(h, limits).level, data.draw(st.integers(0, 99)))
 
 
+@pytest.mark.parametrize("step", ["moves", "sequence"])
+def test_nets_with_many_events(gpu: GpuEngine, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    level = twins.random_level(rng, n_nodes=120, n_nets=40, mean_pins=30, mean_sources=4)
+    for few in (0, 20):
+        monkeypatch.setattr(gpu, "few_events", few)
+        compare(gpu, step, level, 4)
+
+
 def test_equal_hashes_of_different_rows_are_told_apart(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,19 +114,25 @@ def test_equal_hashes_of_different_rows_are_told_apart(
     compare(gpu, "contract", level, 3)
 
 
-@pytest.mark.parametrize("changes", [BRIEF, BRIEF | PARALLEL], ids=["search", "parallel"])
+@pytest.mark.parametrize(
+    ("preset", "changes"),
+    [("fast", BRIEF), ("fast", BRIEF | PARALLEL), ("paper", None)],
+    ids=["search", "parallel", "paper"],
+)
 @given(h=counted_hypergraphs(max_nodes=14), data=st.data())
 @settings(max_examples=6)
 def test_whole_partition_of_any_hypergraph(
-    gpu: GpuEngine, changes: dict[str, Any], h: Hypergraph, data: st.DataObject
+    gpu: GpuEngine, preset: str, changes: dict[str, Any] | None, h: Hypergraph, data: st.DataObject
 ) -> None:
     limits, seed = data.draw(feasible_limits(h)), data.draw(st.integers(0, 9))
-    assert partitions_differ(gpu, h, limits, "fast", changes, seed) == []
+    assert partitions_differ(gpu, h, limits, preset, changes, seed) == []
 
 
 @needs_gpu
 @pytest.mark.parametrize("name", ["lenet", "16k-model", "16k-rand"])
-@pytest.mark.parametrize(("preset", "seed"), [("fast", 0), ("fast", 1), ("default", 2)])
+@pytest.mark.parametrize(
+    ("preset", "seed"), [("fast", 0), ("fast", 1), ("default", 2), ("paper", 0)]
+)
 def test_whole_partition_of_networks(name: str, preset: str, seed: int) -> None:
     gpu = start_engine("device")
     limits = Limits(max_size=1024, max_inbound=4096)
