@@ -30,6 +30,7 @@ from snnmap.partitioning.feasibility import check_feasible
 from snnmap.partitioning.metrics import PartitionMetrics, measure
 from snnmap.partitioning.result import Partition
 from snnmap.placement import Placement, part_hypergraph, place
+from snnmap.placement.joint import improve_jointly
 from snnmap.progress import SILENT, Progress
 from snnmap.readers.objects import from_object
 from snnmap.stored import StoredMapping, network_digest
@@ -218,6 +219,7 @@ def map_network(
     seed: int = 0,
     placer: str = "auto",
     refine: str | None = None,
+    joint: bool = False,
     inputs_off_chip: bool = False,
     limits: Limits | None = None,
     only_partition: bool = False,
@@ -234,10 +236,12 @@ def map_network(
         algorithm: of partitioning, see :func:`snnmap.partitioning.partition`.
         preset: its time against quality.
         config: its settings instead of a preset.
-        engine: ``"auto"``, ``"cpu"`` or ``"gpu"``.
+        engine: ``"auto"``, ``"cpu"`` or ``"gpu"``, for partitioning and placement.
         seed: same seed, same mapping.
         placer: ``"auto"`` or a name of ``snnmap.placement.PLACERS``.
         refine: a name of ``snnmap.placement.REFINEMENTS``; None goes with the placer.
+        joint: afterwards move neurons between parts, and parts between cores, where that shortens
+            what spikes travel (see :mod:`snnmap.placement.joint`).
         inputs_off_chip: input populations take no core.
         limits: instead of the profile's own.
         only_partition: stop before placement.
@@ -278,8 +282,21 @@ def map_network(
     if not only_partition:
         with _timed(seconds, "place"), _naming(profile):
             placement = place(
-                part_graph, profile, placer=placer, refine=refine, seed=seed, progress=progress
+                part_graph,
+                profile,
+                placer=placer,
+                refine=refine,
+                engine=engine,
+                seed=seed,
+                progress=progress,
             )
+        if joint:
+            with _timed(seconds, "joint"):
+                improved = improve_jointly(
+                    hypergraph, partition, placement, profile, limits, progress=progress
+                )
+                partition, placement = improved.partition, improved.placement
+                part_graph = part_hypergraph(hypergraph, partition)
         with _timed(seconds, "traffic"):
             traffic = measure_traffic(part_graph, placement, profile, progress=progress)
     with _timed(seconds, "verify", progress):

@@ -71,6 +71,8 @@ def _facts(mapping: Mapping) -> str:
             placer += f" ({mapping.placement.start})"
         if mapping.placement.refine != "none":
             placer += f" + {mapping.placement.refine}"
+        if mapping.placement.joint:
+            placer += " + joint"
         rows.append(("placement", f"{placer}, within {x + 1} x {y + 1} cores"))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

@@ -86,6 +86,8 @@ class StoredMapping:
             start=s["start"],
             refine=s["refine"],
             seed=s["seed"],
+            engine=s.get("placement_engine", "cpu"),
+            joint=s.get("joint", False),
         )
 
     @property

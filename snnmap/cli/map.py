@@ -15,6 +15,7 @@ from snnmap.cli.options import (
     ImbalanceOption,
     InputsOffChipOption,
     JobsOption,
+    JointOption,
     JsonOption,
     NetworkArgument,
     NeuronsOption,
@@ -60,6 +61,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    joint: JointOption = False,
     set_: SetOption = None,
     inputs_off_chip: InputsOffChipOption = False,
     time_limit: TimeLimitOption = None,
@@ -91,6 +93,8 @@ def command(
 
         snnmap map net.snn -p loihi2 --set neurons_per_core=512 --preset quality -o out
 
+        snnmap map lenet --profile loihi64 --joint -o shorter
+
         snnmap map model.nir -p loihi --inputs-off-chip --time-limit 60 --json
     """
     run_job(
@@ -104,6 +108,7 @@ def command(
             seed=seed,
             placer=placer,
             refine=refine,
+            joint=joint,
             overrides=tuple(set_ or ()),
             inputs_off_chip=inputs_off_chip,
             time_limit=time_limit,

@@ -126,6 +126,15 @@ EngineOption = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="cpu, gpu, or auto: gpu if there is one.")
 ]
 
+JointOption = Annotated[
+    bool,
+    typer.Option(
+        "--joint",
+        help="After placement let neurons change parts too, weighing copies of spikes by how far "
+        "they travel; all limits still hold.",
+    ),
+]
+
 PartsOption = Annotated[
     int | None,
     typer.Option(

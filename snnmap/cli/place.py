@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnmap.cli.options import (
+    EngineOption,
     JobsOption,
+    JointOption,
     JsonOption,
     PlotsOption,
     QuietOption,
@@ -76,14 +78,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    joint: Annotated[
-        bool,
-        typer.Option(
-            "--joint",
-            help="Afterwards let neurons change parts too, weighing copies of spikes by how far "
-            "they travel; all limits still hold.",
-        ),
-    ] = False,
+    joint: JointOption = False,
+    engine: EngineOption = "auto",
     network: NetworkOption = None,
     time_limit: TimeLimitOption = None,
     plots: PlotsOption = True,
@@ -117,7 +113,14 @@ def command(
     _, mapping = restore(folder, network, quiet=quiet)
     with listening(quiet=quiet, time_limit=time_limit) as progress:
         mapping = placed_anew(
-            mapping, placer, refine, seed, fixed=fixed, forbidden=forbidden, progress=progress
+            mapping,
+            placer,
+            refine,
+            seed,
+            engine=engine,
+            fixed=fixed,
+            forbidden=forbidden,
+            progress=progress,
         )
         if joint:
             if fixed or forbidden:
@@ -142,6 +145,7 @@ def placed_anew(
     refine: str | None,
     seed: int,
     *,
+    engine: str,
     fixed: dict[int, Core],
     forbidden: set[Core],
     progress: Progress,
@@ -158,6 +162,7 @@ def placed_anew(
         placer=placer,
         refine=refine,
         seed=seed,
+        engine=engine,
         fixed=fixed,
         forbidden=forbidden,
         progress=progress,

@@ -49,6 +49,7 @@ class Job:
     quiet: bool
     placer: str = "auto"
     refine: str | None = None
+    joint: bool = False
     only_partition: bool = False
 
 
@@ -88,7 +89,6 @@ def run_job(job: Job) -> None:
 def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapping:
     from snnmap.cli.warmup import announce
     from snnmap.mapping import map_network
-    from snnmap.partitioning.multilevel.engine import choose_engine
 
     announce(progress)
     network, source = load(
@@ -109,14 +109,13 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
         seed=job.seed,
         placer=job.placer,
         refine=job.refine,
+        joint=job.joint,
         inputs_off_chip=job.inputs_off_chip,
         limits=limits,
         only_partition=job.only_partition,
         source=source,
         progress=progress,
     )
-    if job.algorithm == "multilevel" and job.engine == "auto":
-        progress.say(f"engine: {choose_engine('auto').reason}")
     return replace(mapping, overrides=job.overrides)
 
 

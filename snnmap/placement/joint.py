@@ -133,7 +133,7 @@ def improve_jointly(
     objective = float((flows.rates * ways).sum()) / 2 / flows.scale / metric.cost_hop
     return JointResult(
         partition=improved,
-        placement=replace(placement, cores=cores, objective=objective, seconds=seconds),
+        placement=replace(placement, cores=cores, joint=True, objective=objective, seconds=seconds),
         cost_before=first / unit,
         cost_after=cost / unit,
         moves=moves,

@@ -19,6 +19,7 @@ class Placement:
         refine: command-line name of the refinement that followed, ``"none"`` without.
         seed: the seed that reproduces it.
         engine: ``"cpu"`` or ``"gpu"``: who did the integer work; the cores do not depend on it.
+        joint: whether neurons changed parts afterwards (see :mod:`snnmap.placement.joint`).
         objective: what was minimised: the sum of rate x distance over all flows from part to part,
             in spikes/s x average hops (see :mod:`snnmap.placement.metric`).
         complete: False when a time limit or an interruption ended the search early.
@@ -31,6 +32,7 @@ class Placement:
     refine: str = "none"
     seed: int = 0
     engine: str = "cpu"
+    joint: bool = False
     objective: float = 0.0
     complete: bool = True
     seconds: dict[str, float] = field(default_factory=dict)

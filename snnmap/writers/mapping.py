@@ -152,6 +152,8 @@ def mapping_record(mapping: Mapping) -> dict[str, Any]:
             "placer": placement.placer,
             "start": placement.start,
             "refine": placement.refine,
+            "joint": placement.joint,
+            "engine": placement.engine,
             "seed": placement.seed,
             "complete": placement.complete,
             "objective": placement.objective,
@@ -279,6 +281,8 @@ def _settings(mapping: Mapping) -> dict[str, Any]:
         "placer": None if placement is None else placement.placer,
         "start": None if placement is None else placement.start,
         "refine": None if placement is None else placement.refine,
+        "joint": placement is not None and placement.joint,
+        "placement_engine": "cpu" if placement is None else placement.engine,
     }
 
 

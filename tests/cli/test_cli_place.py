@@ -166,6 +166,31 @@ def test_simulate_needs_a_placement(parts: Path, capsys: Capture) -> None:
     assert "holds no placement" in capsys.readouterr().err
 
 
+def test_map_improves_jointly_when_asked(tmp_path: Path, capsys: Capture) -> None:
+    words = "map lenet -p loihi64 -a one-pass --placer spectral --no-plots --json -q -o".split()
+    records = []
+    for extra in ([], ["--joint"]):
+        assert main([*words, str(tmp_path / "out"), *extra]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+        assert main(["verify", str(tmp_path / "out"), "-q"]) == 0
+    plain, joint = records
+    assert [r["placement"]["joint"] for r in records] == [False, True]
+    assert joint["verified"] is True
+    assert joint["partition"]["seconds"]["joint"] > 0
+    for cost in ("energy_pj", "energy_latency_pj_ns"):
+        assert joint["traffic"]["unicast"][cost] < plain["traffic"]["unicast"][cost]
+    stored = read_mapping(tmp_path / "out").placement
+    assert (stored.joint, stored.engine) == (True, "cpu")
+
+
+def test_place_takes_an_engine(parts: Path, capsys: Capture) -> None:
+    words = ["place", str(parts), "--placer", "snake", "--refine", "none", "--json", "-q"]
+    assert main([*words, "--engine", "cpu"]) == 0
+    assert json.loads(capsys.readouterr().out)["placement"]["engine"] == "cpu"
+    assert main([*words, "--engine", "fpga"]) == 2
+    assert "unknown engine 'fpga'; known: auto, cpu, gpu" in capsys.readouterr().err
+
+
 def test_joint_improvement_is_verified_and_cheaper(
     parts: Path, tmp_path: Path, capsys: Capture
 ) -> None:
