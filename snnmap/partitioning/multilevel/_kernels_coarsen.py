@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
+from snnmap._rows import mix64
 from snnmap.partitioning.multilevel._kernels_search import scramble
 
 
@@ -113,6 +114,13 @@ def rate_clusters(
 
 
 @njit(cache=True, nogil=True)
+def mix_values(values, out, start, stop):
+    """out[i] = mix64(values[i])."""
+    for i in range(start, stop):
+        out[i] = mix64(values[i])
+
+
+@njit(cache=True, nogil=True)
 def sum_by_row(offsets, items, values, sums, start, stop):
     """sums[i] = wrapping sum of values[item] over row i, for uint64 values."""
     for row in range(start, stop):
@@ -133,3 +141,36 @@ def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):
         for j in range(node_offsets[v], node_offsets[v + 1]):
             for c in range(counts.shape[1]):
                 loads[v, resources.shape[1] + c] += counts[node_nets[j], c]
+
+
+@njit(cache=True, nogil=True)
+def number_values(values, places):
+    """Different uint64 values in order of appearance; places[i] = number of value i among them."""
+    n_slots = 1 << 12
+    slots = np.full(n_slots, -1, np.int64)
+    distinct = np.empty(n_slots // 2, np.uint64)
+    n = 0
+    for i in range(len(values)):
+        if i > 0 and values[i] == values[i - 1]:
+            places[i] = places[i - 1]
+            continue
+        if n == len(distinct):  # half full: twice as many slots
+            more = np.empty(n_slots, np.uint64)
+            more[:n] = distinct
+            distinct = more
+            n_slots *= 2
+            slots = np.full(n_slots, -1, np.int64)
+            for k in range(n):
+                slot = mix64(distinct[k]) & uint64(n_slots - 1)
+                while slots[slot] >= 0:
+                    slot = (slot + uint64(1)) & uint64(n_slots - 1)
+                slots[slot] = k
+        slot = mix64(values[i]) & uint64(n_slots - 1)
+        while slots[slot] >= 0 and distinct[slots[slot]] != values[i]:
+            slot = (slot + uint64(1)) & uint64(n_slots - 1)
+        if slots[slot] < 0:
+            slots[slot] = n
+            distinct[n] = values[i]
+            n += 1
+        places[i] = slots[slot]
+    return distinct[:n].copy()

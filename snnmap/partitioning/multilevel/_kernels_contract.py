@@ -30,6 +30,58 @@ def invert(offsets, items, n):
 
 
 @njit(cache=True, nogil=True)
+def contract_sources(
+    source_offsets, source_nodes, source_weights, merged, n_new, clusters, n_clusters
+):
+    """Sources of the nets that nets became one in: (offsets, nodes, weights) by net, then by node.
+
+    Nets that became one are brought together, then weights of equal nodes added up.
+    """
+    n_nets = len(merged)
+    member_offsets = np.zeros(n_new + 1, np.int64)
+    for g in range(n_nets):
+        member_offsets[merged[g] + 1] += 1
+    for g in range(n_new):
+        member_offsets[g + 1] += member_offsets[g]
+    members = np.empty(n_nets, np.int32)
+    cursor = member_offsets[:-1].copy()
+    for g in range(n_nets):
+        members[cursor[merged[g]]] = g
+        cursor[merged[g]] += 1
+    new_source_offsets = np.zeros(n_new + 1, np.int64)
+    new_nodes = np.empty(len(source_nodes), np.int32)
+    new_weights = np.zeros(len(source_nodes), np.int64)
+    place = np.full(n_clusters, -1, np.int64)
+    end = np.int64(0)
+    for g in range(n_new):
+        begin = end
+        for m in range(member_offsets[g], member_offsets[g + 1]):
+            old = members[m]
+            for j in range(source_offsets[old], source_offsets[old + 1]):
+                u = clusters[source_nodes[j]]
+                if place[u] < begin:
+                    place[u] = end
+                    new_nodes[end] = u
+                    new_weights[end] = 0
+                    end += 1
+                new_weights[place[u]] += source_weights[j]
+        for j in range(begin, end):
+            place[new_nodes[j]] = -1
+        new_source_offsets[g + 1] = end
+    new_nodes = new_nodes[:end].copy()
+    new_weights = new_weights[:end].copy()
+    out_offsets, out_nets, places = invert(new_source_offsets, new_nodes, n_clusters)
+    out_weights = new_weights[places]
+    cursor = new_source_offsets[:-1].copy()  # back again: sources of each net ascend
+    for u in range(n_clusters):
+        for j in range(out_offsets[u], out_offsets[u + 1]):
+            new_nodes[cursor[out_nets[j]]] = u
+            new_weights[cursor[out_nets[j]]] = out_weights[j]
+            cursor[out_nets[j]] += 1
+    return new_source_offsets, new_nodes, new_weights, out_offsets, out_nets, out_weights
+
+
+@njit(cache=True, nogil=True)
 def contract_level(level, clusters, n_clusters):
     """The level whose nodes are the clusters: nets with equal pins become one, equal sources too."""
     (
@@ -50,7 +102,7 @@ def contract_level(level, clusters, n_clusters):
     n_nets = len(net_weights)
     pins = np.empty(len(net_pins), np.int32)
     offsets = np.zeros(n_nets + 1, np.int64)
-    merged = np.empty(n_nets, np.int32)
+    merged = np.empty(n_nets, np.int64)
     weights = np.zeros(n_nets, np.int64)
     new_counts = np.zeros(counts.shape, np.int64)
     n_slots = 4
@@ -101,61 +153,23 @@ def contract_level(level, clusters, n_clusters):
         for r in range(resources.shape[1]):
             new_resources[clusters[v], r] += resources[v, r]
 
-    # Sources: bring the nets that became one together, then add up equal nodes.
-    member_offsets = np.zeros(n_new + 1, np.int64)
-    for g in range(n_nets):
-        member_offsets[merged[g] + 1] += 1
-    for g in range(n_new):
-        member_offsets[g + 1] += member_offsets[g]
-    members = np.empty(n_nets, np.int32)
-    cursor = member_offsets[:-1].copy()
-    for g in range(n_nets):
-        members[cursor[merged[g]]] = g
-        cursor[merged[g]] += 1
-    new_source_offsets = np.zeros(n_new + 1, np.int64)
-    new_nodes = np.empty(len(source_nodes), np.int32)
-    new_weights = np.zeros(len(source_nodes), np.int64)
-    place = np.full(n_clusters, -1, np.int64)
-    end = np.int64(0)
-    for g in range(n_new):
-        begin = end
-        for m in range(member_offsets[g], member_offsets[g + 1]):
-            old = members[m]
-            for j in range(source_offsets[old], source_offsets[old + 1]):
-                u = clusters[source_nodes[j]]
-                if place[u] < begin:
-                    place[u] = end
-                    new_nodes[end] = u
-                    new_weights[end] = 0
-                    end += 1
-                new_weights[place[u]] += source_weights[j]
-        for j in range(begin, end):
-            place[new_nodes[j]] = -1
-        new_source_offsets[g + 1] = end
+    sources = contract_sources(
+        source_offsets, source_nodes, source_weights, merged, n_new, clusters, n_clusters
+    )
     pins = pins[: offsets[n_new]].copy()
     offsets = offsets[: n_new + 1].copy()
-    new_nodes = new_nodes[:end].copy()
-    new_weights = new_weights[:end].copy()
     node_offsets, node_nets, _ = invert(offsets, pins, n_clusters)
-    out_offsets, out_nets, places = invert(new_source_offsets, new_nodes, n_clusters)
-    out_weights = new_weights[places]
-    cursor = new_source_offsets[:-1].copy()  # back again: sources of each net ascend
-    for u in range(n_clusters):
-        for j in range(out_offsets[u], out_offsets[u + 1]):
-            new_nodes[cursor[out_nets[j]]] = u
-            new_weights[cursor[out_nets[j]]] = out_weights[j]
-            cursor[out_nets[j]] += 1
     return (
         offsets,
         pins,
-        new_source_offsets,
-        new_nodes,
-        new_weights,
+        sources[0],
+        sources[1],
+        sources[2],
         node_offsets,
         node_nets,
-        out_offsets,
-        out_nets,
-        out_weights,
+        sources[3],
+        sources[4],
+        sources[5],
         weights[:n_new].copy(),
         new_counts[:n_new].copy(),
         new_resources,

@@ -12,7 +12,7 @@ those of a coarser one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from snnmap.partitioning.multilevel.config import CompressionConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, project
@@ -49,12 +49,12 @@ def find_classes(
         if progress.expired():
             return None
         signatures = xp.where(no_inbound, outbound ^ xp.uint64(_STEP), inbound)
-        distinct, classes = xp.unique(signatures, return_inverse=True)
-        if len(distinct) > 0.98 * n:
+        n_distinct, classes = engine.number(signatures)
+        if n_distinct > 0.98 * n:
             return None
-        if len(distinct) >= n_classes:
+        if n_distinct >= n_classes:
             break
-        n_classes = len(distinct)
+        n_classes = n_distinct
         from_sources = engine.sum_rows(level.source_offsets, level.source_nodes, mixed(classes, 5))
         from_sources = xp.where(sourceless, own, from_sources)
         inbound = engine.sum_rows(level.node_offsets, level.node_nets, from_sources)
@@ -63,8 +63,26 @@ def find_classes(
     return classes if n_classes < config.keep * n else None
 
 
-def split_classes(engine: Any, level: Level, classes: Array, largest: int) -> tuple[Array, int]:
-    """Chunks of classes of at most about `largest` in size: (int32[n_nodes] chunk, their number)."""
+class Classes(NamedTuple):
+    """Nodes by class; within a class by id.
+
+    Attributes:
+        order: int64[n_nodes] node ids.
+        runs: int64[n_nodes], class of each place in `order`, counted from 0.
+        starts: int64[n_classes], first place of each class.
+        members: int64[n_classes], its nodes.
+        sizes: int64[n_classes], its size (neurons).
+    """
+
+    order: Array
+    runs: Array
+    starts: Array
+    members: Array
+    sizes: Array
+
+
+def sort_classes(engine: Any, level: Level, classes: Array) -> Classes:
+    """Bring the nodes of each class together."""
     xp = engine.xp
     n = level.n_nodes
     order = xp.argsort(classes, kind="stable")
@@ -72,24 +90,40 @@ def split_classes(engine: Any, level: Level, classes: Array, largest: int) -> tu
     new = xp.ones(n, bool)
     new[1:] = ranked[1:] != ranked[:-1]
     starts = xp.flatnonzero(new)
-    runs = xp.cumsum(new) - 1
-    members = xp.diff(xp.concatenate([starts, xp.array([n])]))
+    ends = xp.concatenate([starts[1:], xp.array([n])])
     sizes = xp.concatenate([xp.zeros(1, xp.int64), xp.cumsum(level.resources[order, 0])])
-    sizes = sizes[xp.concatenate([starts[1:], xp.array([n])])] - sizes[starts]
-    pieces = xp.ones(len(starts), xp.int64)
+    return Classes(order, xp.cumsum(new) - 1, starts, ends - starts, sizes[ends] - sizes[starts])
+
+
+def count_pieces(xp: Any, classes: Classes, largest: int) -> tuple[Array, int]:
+    """(int64[n_classes] into how many pieces each class is split, the chunks that this makes)."""
+    pieces = xp.ones(len(classes.starts), xp.int64)
+    members = classes.members
     while True:
-        too_large = (sizes > pieces * largest) & (pieces < members)
+        too_large = (classes.sizes > pieces * largest) & (pieces < members)
         if not bool(too_large.any()):
             break
         pieces = xp.where(too_large, pieces * 2, pieces)
-    places = xp.arange(n) - starts[runs]
-    chunks = xp.minimum(places * pieces[runs] // members[runs], members[runs] - 1)
+    # With more pieces than members only the last ones share a chunk (see `split_classes`).
+    alone = xp.minimum(-(-(members - 1) * members // pieces), members)
+    chunks = xp.where(pieces <= members, pieces, alone + (alone < members))
+    return pieces, int(chunks.sum())
+
+
+def split_classes(engine: Any, classes: Classes, largest: int) -> tuple[Array, int]:
+    """Chunks of classes of at most about `largest` in size: (int32[n_nodes] chunk, their number)."""
+    xp = engine.xp
+    n = len(classes.order)
+    pieces, n_chunks = count_pieces(xp, classes, largest)
+    members = classes.members[classes.runs]
+    chunks = xp.arange(n) - classes.starts[classes.runs]
+    chunks = xp.minimum(chunks * pieces[classes.runs] // members, members - 1)
     first = xp.ones(n, bool)
-    first[1:] = (chunks[1:] != chunks[:-1]) | new[1:]
-    numbers = (xp.cumsum(first) - 1).astype(xp.int32)
+    first[1:] = (chunks[1:] != chunks[:-1]) | (classes.runs[1:] != classes.runs[:-1])
+    numbers = xp.cumsum(first, dtype=xp.int32) - xp.int32(1)
     result = xp.empty(n, xp.int32)
-    result[order] = numbers
-    return result, int(numbers[-1]) + 1
+    result[classes.order] = numbers
+    return result, n_chunks
 
 
 def compress(
@@ -112,15 +146,19 @@ def compress(
         if int(limits[0]) < UNLIMITED
         else max(int(level.resources[:, 0].sum()) // 8, 1)
     )
-    share = config.finest
-    chunks, n_chunks = split_classes(engine, level, classes, max(size // share, 1))
-    while n_chunks > config.nodes and share > config.coarsest:
+    share, ranked = config.finest, sort_classes(engine, level, classes)
+    del classes
+
+    def chunks_of(share: int) -> int:
+        return count_pieces(engine.xp, ranked, max(size // share, 1))[1]
+
+    while chunks_of(share) > config.nodes and share > config.coarsest:
         share //= 2
-        chunks, n_chunks = split_classes(engine, level, classes, max(size // share, 1))
+    chunks, n_chunks = split_classes(engine, ranked, max(size // share, 1))
     levels: list[tuple[Level, Array]] = []
-    finer, n_finer = split_classes(engine, level, classes, max(size // (share * config.step), 1))
     current = level
-    if n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
+    if n_chunks * 5 // 4 < chunks_of(share * config.step) < level.n_nodes // 2:
+        finer, n_finer = split_classes(engine, ranked, max(size // (share * config.step), 1))
         current = engine.contract(level, finer, n_finer)
         levels.append((current, finer))
         chunks = project(engine.xp, chunks, finer, n_finer)

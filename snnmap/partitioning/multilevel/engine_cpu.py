@@ -15,10 +15,11 @@ from scipy import sparse
 from snnmap import _csr
 from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 from snnmap.partitioning.multilevel import _kernels_coarsen as kco
+from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
-from snnmap.partitioning.multilevel.level import Level, contract_small, make_level
+from snnmap.partitioning.multilevel.level import Level, contract_small
 
 Array = np.ndarray[Any, Any]
 
@@ -316,39 +317,37 @@ class CpuEngine:
         np.add.at(new_counts, merged, level.counts)
         resources = np.zeros((n_clusters, level.resources.shape[1]), np.int64)
         np.add.at(resources, clusters, level.resources)
-        nets = merged[np.repeat(np.arange(level.n_nets), np.diff(level.source_offsets))]
-        keys, places = np.unique(
-            nets * n_clusters + clusters[level.source_nodes], return_inverse=True
+        sources = kct.contract_sources(
+            level.source_offsets,
+            level.source_nodes,
+            level.source_weights,
+            merged,
+            n_nets,
+            clusters,
+            n_clusters,
         )
-        source_weights = np.zeros(len(keys), np.int64)
-        np.add.at(source_weights, places, level.source_weights)
-        source_offsets = _csr.offsets_of(np.bincount(keys // n_clusters, minlength=n_nets))
-        return make_level(
-            net_offsets,
-            net_pins,
-            source_offsets,
-            (keys % n_clusters).astype(np.int32),
-            source_weights,
-            weights,
-            new_counts,
-            resources,
-        )
+        rows = _csr.transpose(net_offsets, net_pins, n_clusters)
+        sums = (weights, new_counts, resources)
+        return Level(*(net_offsets, net_pins, *sources[:3], *rows, *sources[3:], *sums))
 
     # ---------------------------------------------------------------- compression
 
+    def number(self, values: Array) -> tuple[int, Array]:
+        """(how many different uint64 values, int64[n] place of each among them, ascending)."""
+        places = np.empty(len(values), np.int64)
+        distinct = kco.number_values(values, places)
+        ranks = np.empty(len(distinct), np.int64)
+        ranks[np.argsort(distinct)] = np.arange(len(distinct))
+        return len(distinct), ranks[places]
+
     def mix(self, values: Array) -> Array:
         """SplitMix64 finaliser of uint64 values."""
-        return np.asarray(mix64_array(values))
+        out = np.empty_like(values)
+        for_chunks(kco.mix_values, len(values), values, out)
+        return out
 
     def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
         """uint64[rows]: wrapping sums of values over rows of items."""
         sums = np.empty(len(offsets) - 1, np.uint64)
         for_chunks(kco.sum_by_row, len(sums), offsets, items, values, sums, offsets=offsets)
         return sums
-
-
-def mix64_array(x: Array) -> Array:
-    """`_rows.mix64` of an array, in NumPy."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))

@@ -221,9 +221,8 @@ def make_level(
     """Add the lists by node to the lists by net."""
     n_nodes = len(resources)
     node_offsets, node_nets = _csr.transpose(net_offsets, net_pins, n_nodes)
-    nets = np.repeat(np.arange(len(net_weights), dtype=np.int32), np.diff(source_offsets))
-    order = np.argsort(source_nodes, kind="stable")
-    out_offsets = _csr.offsets_of(np.bincount(source_nodes, minlength=n_nodes))
+    source_offsets, source_nodes = _writeable(source_offsets), _writeable(source_nodes)
+    out_offsets, out_nets, places = kct.invert(source_offsets, source_nodes, n_nodes)
     arrays = (
         net_offsets,
         net_pins,
@@ -233,8 +232,8 @@ def make_level(
         node_offsets,
         node_nets,
         out_offsets,
-        nets[order],
-        source_weights[order],
+        out_nets,
+        source_weights[places],
         net_weights,
         counts,
         resources,
@@ -262,5 +261,5 @@ def _writeable(array: Array) -> Array:
 
 
 def _segment_sums(offsets: Array, values: Array) -> Array:
-    totals = np.concatenate([[0], np.cumsum(values)])
+    totals = _csr.offsets_of(values)
     return np.asarray(totals[offsets[1:]] - totals[offsets[:-1]])

@@ -23,7 +23,7 @@ from snnmap.partitioning.multilevel import (
     partition_multilevel,
     resolve_config,
 )
-from snnmap.partitioning.multilevel.compression import find_classes, split_classes
+from snnmap.partitioning.multilevel.compression import find_classes, sort_classes, split_classes
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.partitioning.multilevel.refinement import examine
@@ -202,10 +202,39 @@ def test_channels_of_a_pixel_are_one_class() -> None:
             assert (pixels == pixels[:, :, :1]).all()
         else:
             assert len(np.unique(mine)) == 1
-    chunks, n_chunks = split_classes(engine, level, classes, 4)
+    ranked = sort_classes(engine, level, classes)
+    chunks, n_chunks = split_classes(engine, ranked, 4)
     assert np.bincount(chunks, minlength=n_chunks).max() <= 4
-    coarser, _ = split_classes(engine, level, classes, 16)
+    coarser, _ = split_classes(engine, ranked, 16)
     assert len(np.unique(np.stack([chunks, coarser]), axis=1).T) == n_chunks  # chunks nest
+
+
+@given(
+    members=st.lists(st.integers(1, 40), min_size=1, max_size=6),
+    largest=st.integers(1, 30),
+    size=st.integers(0, 9),
+)
+def test_chunks_are_counted_before_they_are_made(
+    members: list[int], largest: int, size: int
+) -> None:
+    n = sum(members)
+    h = Hypergraph.from_hedges(
+        n, np.zeros(0), np.zeros(1, np.int64), np.zeros(0), np.zeros(0), node_sizes=np.full(n, size)
+    )
+    level = pose_problem(h, Limits(max_size=9)).level
+    classes = np.repeat(np.arange(len(members)), members)
+    engine = CpuEngine()
+    chunks, n_chunks = split_classes(engine, sort_classes(engine, level, classes), largest)
+    assert sorted(set(chunks.tolist())) == list(range(n_chunks))
+
+
+@pytest.mark.parametrize("values", [[], [7], [3, 3, 1, 9, 1], list(range(9000, 0, -2)) * 2])
+def test_numbers_of_values(values: list[int]) -> None:
+    array = np.array(values, np.uint64)
+    distinct, places = np.unique(array, return_inverse=True)
+    n, found = CpuEngine().number(array)
+    assert n == len(distinct)
+    assert (found == places).all()
 
 
 @pytest.mark.parametrize("changes", [BRIEF, BRIEF | LARGE_PATH], ids=["search", "parallel"])
