@@ -45,41 +45,49 @@ def rate_neighbours(
     n_additive = loads.shape[1] - n_distinct
     most = neighbours.shape[1]
     gathered = np.zeros(n, np.int64)
+    outward = np.zeros(n, np.int64)  # of that, for v as a source
     shared = np.zeros((n, n_distinct), np.int64)
     touched = np.empty(n, np.int32)
     ties = np.zeros(most, np.uint64)
+    n_inward, n_touched = 0, 0  # neighbours by nets that v is a pin of, and by all nets
+    last = -1  # the node whose nets were gathered
     for v in range(start, stop):
-        n_touched = 0
-        for side in range(2):
-            first, last = (
-                (node_offsets[v], node_offsets[v + 1])
-                if side == 0
-                else (out_offsets[v], out_offsets[v + 1])
-            )
+        for t in range(n_touched):
+            gathered[touched[t]] -= outward[touched[t]]
+            outward[touched[t]] = 0
+        n_touched = n_inward
+        first, size = node_offsets[v], node_offsets[v + 1] - node_offsets[v]
+        same = last >= 0 and node_offsets[last + 1] - node_offsets[last] == size  # twins share all
+        if same:
+            for j in range(size):
+                if node_nets[node_offsets[last] + j] != node_nets[first + j]:
+                    same = False
+                    break
+        if not same:
+            for t in range(n_touched):
+                gathered[touched[t]] = 0
+                for c in range(n_distinct):
+                    shared[touched[t], c] = 0
+            n_touched = 0
+            last = v
             bar = uint64(0xFFFFFFFFFFFFFFFF)
-            if last - first > max_nets:
-                bar = uint64(0xFFFFFFFFFFFFFFFF) // uint64(last - first) * uint64(max_nets)
-            for j in range(first, last):
-                g = node_nets[j] if side == 0 else out_nets[j]
+            if size > max_nets:
+                bar = uint64(0xFFFFFFFFFFFFFFFF) // uint64(size) * uint64(max_nets)
+            for j in range(first, first + size):
+                g = node_nets[j]
                 if scramble(g, seed) > bar:
                     continue
-                size = net_offsets[g + 1] - net_offsets[g]
-                if size == 0:  # only sources: nobody shares it
-                    continue
-                weight = net_weights[g] if side == 0 else out_weights[j]
-                score = (weight << 6) // size + 1
-                looked = min(size, max_pins)
+                n_pins = net_offsets[g + 1] - net_offsets[g]
+                score = (net_weights[g] << 6) // n_pins + 1
+                looked = min(n_pins, max_pins)
                 for i in range(looked):
-                    u = net_pins[net_offsets[g] + i * size // looked]
+                    u = net_pins[net_offsets[g] + i * n_pins // looked]
                     if gathered[u] == 0:
                         touched[n_touched] = u
                         n_touched += 1
                     gathered[u] += score
-                    if side == 0:
-                        for c in range(n_distinct):
-                            shared[u, c] += counts[g, c]
-                if side == 1:
-                    continue
+                    for c in range(n_distinct):
+                        shared[u, c] += counts[g, c]
                 n_sources = source_offsets[g + 1] - source_offsets[g]
                 looked = min(n_sources, max_pins)
                 for i in range(looked):
@@ -88,20 +96,39 @@ def rate_neighbours(
                     if gathered[u] == 0:
                         touched[n_touched] = u
                         n_touched += 1
-                    gathered[u] += (source_weights[place] << 6) // size + 1
+                    gathered[u] += (source_weights[place] << 6) // n_pins + 1
+            n_inward = n_touched
+        first, size = out_offsets[v], out_offsets[v + 1] - out_offsets[v]
+        bar = uint64(0xFFFFFFFFFFFFFFFF)
+        if size > max_nets:
+            bar = uint64(0xFFFFFFFFFFFFFFFF) // uint64(size) * uint64(max_nets)
+        for j in range(first, first + size):
+            g = out_nets[j]
+            n_pins = net_offsets[g + 1] - net_offsets[g]
+            if n_pins == 0 or scramble(g, seed) > bar:
+                continue
+            score = (out_weights[j] << 6) // n_pins + 1
+            looked = min(n_pins, max_pins)
+            for i in range(looked):
+                u = net_pins[net_offsets[g] + i * n_pins // looked]
+                if gathered[u] == 0:
+                    touched[n_touched] = u
+                    n_touched += 1
+                gathered[u] += score
+                outward[u] += score
         found = 0
         for t in range(n_touched):
             u = touched[t]
             score = gathered[u]
-            gathered[u] = 0
-            fits = u != v and borders[u] == borders[v]
+            if u == v or (found == most and score < scores[v, most - 1]):
+                continue
+            fits = borders[u] == borders[v]
             for r in range(n_additive):
                 fits &= loads[u, r] + loads[v, r] <= limits[r]
             for c in range(n_distinct):
                 both = loads[u, n_additive + c] + loads[v, n_additive + c] - shared[u, c]
                 fits &= both <= limits[n_additive + c]
-                shared[u, c] = 0
-            if not fits or (found == most and score < scores[v, most - 1]):
+            if not fits:
                 continue
             tie = scramble(uint64(min(u, v)) << uint64(32) | uint64(max(u, v)), seed)
             place = found
