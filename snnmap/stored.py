@@ -17,7 +17,7 @@ import numpy as np
 
 from snnmap.errors import InputError, SnnmapError
 from snnmap.hardware import Costs, HardwareProfile, Provenance
-from snnmap.hypergraph import Hypergraph
+from snnmap.hypergraph import Hypergraph, Population
 from snnmap.limits import Limits
 from snnmap.partitioning.result import Partition
 from snnmap.placement import Placement
@@ -40,6 +40,7 @@ class StoredMapping:
         node_parts: int32[n_nodes], part of each node of the network, -1 for inputs off the chip.
         cores: int32[n_parts, 2], or None if not placed.
         tables: the other arrays by their name in the file.
+        populations: of the network.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class StoredMapping:
     node_parts: Array
     cores: Array | None
     tables: dict[str, Array]
+    populations: tuple[Population, ...] = ()
 
     @property
     def n_parts(self) -> int:
@@ -223,6 +225,7 @@ def read_mapping(folder: str | Path) -> StoredMapping:
             node_parts=_table(root, "nodes/part"),
             cores=_table(root, "parts/core") if placed else None,
             tables=tables,
+            populations=_populations(about),
         )
     _check_form(stored)
     return stored
@@ -277,6 +280,18 @@ def _built(about: Fields, name: str, build: Callable[[dict[str, Any]], T]) -> T:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise about.error(f"is malformed: {type(error).__name__} {error}", name) from None
+
+
+def _populations(about: Fields) -> tuple[Population, ...]:
+    records = _json(about, "populations", list)
+    try:
+        found = tuple(Population(**r | {"shape": tuple(r["shape"])}) for r in records)
+        for p in found:
+            if not 0 <= int(p.start) <= int(p.stop) < 2**31 or not isinstance(p.name, str):
+                raise ValueError(p)
+    except (KeyError, TypeError, ValueError) as error:
+        raise about.error(f"is malformed: {type(error).__name__} {error}", "populations") from None
+    return found
 
 
 def _check_form(stored: StoredMapping) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snnmap.cli.options import JsonOption, QuietOption, SeedOption
+from snnmap.cli.options import JsonOption, PlotsOption, QuietOption, SeedOption
 from snnmap.cli.restoring import MappingArgument
 from snnmap.errors import ConfigError
 
@@ -25,6 +25,7 @@ FILES = (
     "simulation_links.csv",
     "simulation_time.csv",
 )
+FIGURE = "simulation.png"
 N_BINS = 50
 
 
@@ -50,11 +51,12 @@ def command(
         ),
     ] = None,
     spikes: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--spikes",
-            metavar="FILE",
-            help="Recorded spikes: CSV with the columns time_ms and neuron (default: Poisson "
+            metavar="FILE[@POPULATION]",
+            help="Recorded spikes: CSV with the columns time_ms and neuron, SONATA spikes, NIR data "
+            "or NWB units (HDF5); FILE@POPULATION if they are that population's (default: Poisson "
             "spikes at the network's rates).",
             show_default=False,
         ),
@@ -98,10 +100,12 @@ def command(
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder for simulation.json and tables of latency, links and time; may be DIR.",
+            help="Folder for simulation.json, tables of latency, links and time, and a figure; may "
+            "be DIR.",
             show_default=False,
         ),
     ] = None,
+    plots: PlotsOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -120,11 +124,12 @@ def command(
 
     from snnmap.cli.progress import listening
     from snnmap.stored import read_mapping
-    from snnmap.traffic import poisson_spikes, recorded_spikes, simulate
+    from snnmap.traffic import poisson_spikes, read_recording, recorded_spikes, simulate
 
     if spikes is not None and (arrivals != "spread" or rate_scale != 1.0):
         raise ConfigError("--arrivals and --rate-scale shape Poisson spikes; --spikes has its own")
     stored = read_mapping(folder)
+    notes: list[str] = []
     step_ms = timestep_ms or stored.profile.timestep_ms or 1.0
     if spikes is None:
         graph = stored.part_graph
@@ -138,7 +143,8 @@ def command(
         )
     else:
         graph, streams = axon_graph(stored)
-        sent = recorded_spikes(spikes, streams, timestep_ms=step_ms)
+        times, neurons, notes = read_recording(spikes, len(stored.node_parts), stored.populations)
+        sent = recorded_spikes(times, neurons, streams, timestep_ms=step_ms)
         if timesteps is not None:
             sent = sent.first(timesteps)
     with listening(quiet=quiet) as progress:
@@ -155,19 +161,21 @@ def command(
     record = {
         "network": stored.about_network["name"],
         "profile": stored.profile.name,
-        "spikes_from": "poisson" if spikes is None else spikes.name,
+        "spikes_from": "poisson" if spikes is None else Path(spikes).name,
+        "notes": notes,
         "seed": seed,
         "buffer": buffer,
         **report.summary(),
     }
+    names: list[str] = []
     if output is not None:
-        write_simulation(report, record, output)
+        names = write_simulation(report, record, output, plots=plots)
     if as_json:
         typer.echo(json.dumps(record, indent=1))
     elif not quiet:
         typer.echo(simulation_text(report, record))
         if output is not None:
-            typer.echo(f"wrote {output}: {', '.join(FILES)}")
+            typer.echo(f"wrote {output}: {', '.join(names)}")
 
 
 def axon_graph(
@@ -230,7 +238,7 @@ def simulation_text(report: SimulationReport, record: dict[str, Any]) -> str:
         ("  mean share of used links", _percent(record["mean_link_share"])),
         ("  largest share of a link", _percent(record["max_link_share"])),
     ]
-    notes = []
+    notes = [f"spikes: {note}" for note in record["notes"]]
     if not report.has_latency:
         notes.append("note: the profile has no latencies; times are those of waiting only")
     if report.bandwidth_spikes_s is None:
@@ -249,8 +257,10 @@ def _percent(share: float | None) -> str:
     return "n/a" if share is None else f"{100 * share:.3g} %"
 
 
-def write_simulation(report: SimulationReport, record: dict[str, Any], folder: Path) -> None:
-    """Write the summary and the tables into `folder`, beside whatever is there.
+def write_simulation(
+    report: SimulationReport, record: dict[str, Any], folder: Path, *, plots: bool = True
+) -> list[str]:
+    """Write summary, tables and figure into `folder`, beside whatever is there; returns names.
 
     Raises:
         OutputError: it cannot be written; then nothing is.
@@ -259,6 +269,7 @@ def write_simulation(report: SimulationReport, record: dict[str, Any], folder: P
 
     import numpy as np
 
+    from snnmap.plots import write_simulation_plot
     from snnmap.traffic import DIRECTIONS
     from snnmap.writers.atomic import result_folder, writing
 
@@ -295,6 +306,11 @@ def write_simulation(report: SimulationReport, record: dict[str, Any], folder: P
             ("from_ns", "spikes_on_links", "spikes_on_busiest_link", "mean_share", "largest_share"),
             _time_rows(counts, step_ns, report.utilisation),
         )
+        if not plots:
+            return list(FILES)
+        title = f"{record['network']} on {record['profile']}"
+        write_simulation_plot(report, title, stage / FIGURE)
+    return [*FILES, FIGURE]
 
 
 def _time_rows(

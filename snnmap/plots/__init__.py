@@ -11,16 +11,22 @@ from snnmap.plots.figures import (
     mesh_figure,
     utilization_figure,
 )
+from snnmap.plots.simulation import simulation_figure
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from snnmap.mapping import Mapping
+    from snnmap.traffic import SimulationReport
 
 __all__ = [
     "distribution_figure",
     "links_figure",
     "mesh_figure",
+    "simulation_figure",
     "utilization_figure",
     "write_plots",
+    "write_simulation_plot",
 ]
 
 DPI = 130
@@ -40,5 +46,14 @@ def write_plots(mapping: Mapping, folder: Path) -> list[str]:
     if mapping.traffic is not None:
         figures["links.png"] = links_figure(mapping)
     for name, figure in figures.items():
-        figure.savefig(folder / name, dpi=DPI, metadata={"Software": "snnmap"})
+        _save(figure, folder / name)
     return list(figures)
+
+
+def write_simulation_plot(report: SimulationReport, title: str, path: Path) -> None:
+    """Draw :func:`simulation_figure` into a PNG file."""
+    _save(simulation_figure(report, title), path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, dpi=DPI, metadata={"Software": "snnmap"})

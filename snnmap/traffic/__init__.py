@@ -7,6 +7,7 @@ The first sums routes, the second lets spikes queue for links.
 """
 
 from snnmap.traffic.measure import measure_traffic
+from snnmap.traffic.recordings import read_recording
 from snnmap.traffic.report import DIRECTIONS, Routing, TrafficReport
 from snnmap.traffic.simulate import SimulationReport, simulate
 from snnmap.traffic.spikes import Spikes, poisson_spikes, recorded_spikes
@@ -19,6 +20,7 @@ __all__ = [
     "TrafficReport",
     "measure_traffic",
     "poisson_spikes",
+    "read_recording",
     "recorded_spikes",
     "simulate",
 ]

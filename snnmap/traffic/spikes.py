@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from snnmap.errors import ConfigError, InputError
+from snnmap.errors import ConfigError
 from snnmap.hypergraph import Hypergraph
 
 Array = np.ndarray[Any, Any]
@@ -74,9 +72,7 @@ def poisson_spikes(
     """
     if n_steps < 1:
         raise ConfigError(f"timesteps is {n_steps}; expected at least 1")
-    step_ps = round(timestep_ms * PS_PER_MS) if timestep_ms > 0 else 0
-    if step_ps < 1:
-        raise ConfigError(f"time step of {timestep_ms} ms; expected more than 1e-9 ms")
+    step_ps = _step_ps(timestep_ms)
     if not (np.isfinite(rate_scale) and rate_scale >= 0):
         raise ConfigError(f"rate scale is {rate_scale}; expected a finite number >= 0")
     if arrivals not in ARRIVALS:
@@ -100,69 +96,43 @@ def poisson_spikes(
 
 
 def recorded_spikes(
-    path: str | Path, neuron_streams: tuple[Array, Array], *, timestep_ms: float = 1.0
+    times_ms: Array,
+    neurons: Array,
+    neuron_streams: tuple[Array, Array],
+    *,
+    timestep_ms: float = 1.0,
 ) -> Spikes:
-    """Spikes of a CSV file with the columns ``time_ms`` and ``neuron``.
+    """Spikes of a recording: a neuron fires on all of its axons at once.
 
     Args:
-        path: the file; rows in any order.
+        times_ms: float64[n], in any order (see :func:`snnmap.traffic.recordings.read_recording`).
+        neurons: int64[n], who fired.
         neuron_streams: (offsets int64[n_neurons + 1], streams int64): the streams of each neuron,
             one for each of its axons.
         timestep_ms: for counting time steps.
 
     Raises:
-        InputError: a malformed row, a time below 0 or a neuron that does not exist.
+        ConfigError: more spikes than memory should hold.
     """
-    path = Path(path)
     offsets, streams = neuron_streams
-    n_neurons = len(offsets) - 1
-    times, neurons = _read_rows(path)
-    if len(neurons) and not 0 <= neurons.min() <= neurons.max() < n_neurons:
-        row = int(np.flatnonzero((neurons < 0) | (neurons >= n_neurons))[0])
-        raise InputError(
-            path, f"neuron {neurons[row]} is outside 0..{n_neurons - 1}", place=f"line {row + 2}"
-        )
     counts = np.diff(offsets)[neurons]
+    if counts.sum() > MOST_SPIKES:
+        raise ConfigError(
+            f"{counts.sum():,} spikes on the axons of the recording are more than {MOST_SPIKES:,}; "
+            "simulate a shorter one"
+        )
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     fired = streams[np.repeat(offsets[neurons], counts) + within]
-    times_ps = np.repeat(np.rint(times * PS_PER_MS).astype(np.int64), counts)
+    every_time = np.rint(times_ms * PS_PER_MS).astype(np.int64)
+    step_ps = _step_ps(timestep_ms)
+    n_steps = int(every_time.max(initial=0)) // step_ps + 1
+    times_ps = np.repeat(every_time, counts)
     order = np.argsort(times_ps, kind="stable")
-    step_ps = round(timestep_ms * PS_PER_MS)
-    n_steps = int(times_ps.max(initial=0)) // step_ps + 1
     return Spikes(times_ps[order], fired[order], n_steps * step_ps, n_steps)
 
 
-def _read_rows(path: Path) -> tuple[Array, Array]:
-    """(float64 times, int64 neurons) of a recording."""
-    try:
-        with path.open(newline="") as file:
-            rows = csv.reader(file)
-            header = [name.strip() for name in next(rows, [])]
-            if "time_ms" not in header or "neuron" not in header:
-                raise InputError(
-                    path,
-                    f"columns {', '.join(header)}; expected time_ms and neuron",
-                    place="line 1",
-                )
-            at_time, at_neuron = header.index("time_ms"), header.index("neuron")
-            times, neurons = [], []
-            for row in rows:
-                if not row:
-                    continue
-                try:
-                    time, neuron = float(row[at_time]), int(row[at_neuron])
-                except (ValueError, IndexError):
-                    raise InputError(
-                        path,
-                        "expected a time in ms and a neuron's number",
-                        place=f"line {rows.line_num}",
-                    ) from None
-                if not 0 <= time < 1e9:
-                    raise InputError(
-                        path, f"time {time} ms is outside 0..1e9", place=f"line {rows.line_num}"
-                    )
-                times.append(time)
-                neurons.append(neuron)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(path, f"cannot be read: {error}") from None
-    return np.array(times, np.float64), np.array(neurons, np.int64)
+def _step_ps(timestep_ms: float) -> int:
+    step_ps = round(timestep_ms * PS_PER_MS) if 0 < timestep_ms < 1e9 else 0
+    if step_ps < 1:
+        raise ConfigError(f"time step of {timestep_ms} ms; expected 1e-9 to 1e9 ms")
+    return step_ps

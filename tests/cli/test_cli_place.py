@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -121,6 +122,30 @@ def test_simulate_writes_tables(placed: Path, tmp_path: Path, capsys: Capture) -
         times = list(csv.DictReader(file))
     assert sum(int(r["spikes_on_links"]) for r in times) == sum(int(r["spikes"]) for r in links)
     assert len(times) == 50
+    assert (out / "simulation.png").read_bytes().startswith(b"\x89PNG")
+    again = tmp_path / "plain"
+    assert main([*words, "--no-plots", "-o", str(again), "-q"]) == 0
+    assert not (again / "simulation.png").exists()
+
+
+def test_simulate_sonata_spikes(placed: Path, tmp_path: Path, capsys: Capture) -> None:
+    """The same spikes as from CSV, by the name of the layer."""
+    layer = next(p for p in read_mapping(placed).populations if p.name == "conv1")
+    table, sonata = tmp_path / "spikes.csv", tmp_path / "spikes.h5"
+    table.write_text(f"time_ms,neuron\n0.25,{layer.start + 3}\n7.5,{layer.start}\n")
+    with h5py.File(sonata, "w") as file:
+        file["spikes/gids"], file["spikes/timestamps"] = [0, 3], [7.5, 0.25]
+    records = []
+    for what in (table, f"{sonata}@conv1"):
+        assert main(["simulate", str(placed), "--spikes", str(what), "--json", "-q"]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert records[1]["notes"] == ["2 spikes of 'conv1': times in ms"]
+    for record in records:
+        del record["notes"], record["spikes_from"]
+    assert records[0] == records[1]
+    assert records[0]["spikes"] == 2
+    assert main(["simulate", str(placed), "--spikes", str(sonata)]) == 2
+    assert "add @POPULATION, one of input, conv1" in capsys.readouterr().err
 
 
 def test_simulate_recorded_spikes(placed: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -147,7 +172,7 @@ def test_simulate_recorded_spikes(placed: Path, tmp_path: Path, capsys: Capture)
         (["--timesteps", "0"], "timesteps is 0"),
         (["--model", "broadcast"], "unknown model"),
         (["--arrivals", "late"], "unknown arrivals"),
-        (["--spikes", "missing.csv"], "missing.csv: cannot be read"),
+        (["--spikes", "missing.csv"], "missing.csv: no such file"),
         (["--spikes", "missing.csv", "--arrivals", "burst"], "--spikes has its own"),
         (["--link-bandwidth", "-1"], "link bandwidth is -1"),
     ],

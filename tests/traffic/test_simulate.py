@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnmap.errors import ConfigError, InputError
+from snnmap.errors import ConfigError
 from snnmap.hardware import Costs, HardwareProfile
 from snnmap.hypergraph import Hypergraph
 from snnmap.traffic import Spikes, measure_traffic, poisson_spikes, recorded_spikes, simulate
@@ -153,36 +152,15 @@ def test_poisson_spikes_have_the_rates_of_their_axons() -> None:
     assert (burst.times_ps % 10**9 == 0).all()
 
 
-def test_recorded_spikes(tmp_path: Path) -> None:
-    file = tmp_path / "spikes.csv"
-    file.write_text("neuron,time_ms\n1,2.5\n0,0.5\n1,1.0\n")
+def test_recorded_spikes() -> None:
     streams = (np.array([0, 1, 3]), np.array([7, 8, 9]))  # neuron 0: stream 7, neuron 1: 8 and 9
-    spikes = recorded_spikes(file, streams)
+    spikes = recorded_spikes(np.array([2.5, 0.5, 1.0]), np.array([1, 0, 1]), streams)
     assert spikes.streams.tolist() == [7, 8, 9, 8, 9]
     assert spikes.times_ps.tolist() == [5 * 10**8, 10**9, 10**9, 25 * 10**8, 25 * 10**8]
     assert spikes.n_steps == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", "line 1: columns a, b; expected time_ms and neuron"),
-        ("time_ms,neuron\n1,x\n", "line 2: expected a time in ms and a neuron's number"),
-        ("time_ms,neuron\n1,0\n-1,0\n", "line 3: time -1.0 ms is outside"),
-        ("time_ms,neuron\n1,0\n1,2\n", r"line 3: neuron 2 is outside 0\.\.1"),
-        ("time_ms,neuron\n1,0\nnan,0\n", "line 3: time nan ms"),
-    ],
-)
-def test_wrong_recordings_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "spikes.csv"
-    file.write_text(text)
-    with pytest.raises(InputError, match=message):
-        recorded_spikes(file, (np.array([0, 1, 2]), np.array([0, 1])))
-
-
-def test_missing_recording_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        recorded_spikes(tmp_path / "none.csv", (np.array([0, 1]), np.array([0])))
+    for step in (0.0, -1.0, np.nan):
+        with pytest.raises(ConfigError, match="time step of"):
+            recorded_spikes(np.array([1.0]), np.array([0]), streams, timestep_ms=step)
 
 
 def test_wrong_settings_are_refused() -> None:
