@@ -119,7 +119,8 @@ AlgorithmOption = Annotated[
 ]
 
 PresetOption = Annotated[
-    str, typer.Option("--preset", metavar="NAME", help="fast, default or quality (multilevel).")
+    str,
+    typer.Option("--preset", metavar="NAME", help="fast, default, quality, or paper (multilevel)."),
 ]
 
 EngineOption = Annotated[

@@ -329,11 +329,12 @@ def test_help_names_every_algorithm_placer_and_refinement() -> None:
         assert name in words, name
 
 
-def test_settings_are_dumped_and_read_back(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["map", "lenet", "-p", "loihi64", "--preset", "fast", "--dump-config"]) == 0
+@pytest.mark.parametrize("preset", ["fast", "default", "quality", "paper"])
+def test_settings_are_dumped_and_read_back(preset: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["map", "lenet", "-p", "loihi64", "--preset", preset, "--dump-config"]) == 0
     text = capsys.readouterr().out
-    (tmp_path / "fast.toml").write_text(text)
-    again = ["map", "lenet", "-p", "loihi64", "--config", str(tmp_path / "fast.toml")]
+    (tmp_path / "knobs.toml").write_text(text)
+    again = ["map", "lenet", "-p", "loihi64", "--config", str(tmp_path / "knobs.toml")]
     assert main([*again, "--dump-config"]) == 0
     assert capsys.readouterr().out == text
     (tmp_path / "bad.toml").write_text("[search]\npopulations = 3\n")

@@ -292,6 +292,9 @@ def test_presets_and_settings(tmp_path: Path) -> None:
         ({"refinement": {"temperature": "hot"}}, "number"),
         ({"search": {"population": 0}}, "at least 1"),
         ({"search": {"shrink": 1.5}}, "below 1"),
+        ({"coarsening": {"scheme": "jet"}}, "expected one of clusters, matching"),
+        ({"refinement": {"scheme": 3}}, "expected one of jet, sequence"),
+        ({"merge": "never"}, "expected one of always, needed"),
     ],
 )
 def test_wrong_settings_are_named(changes: dict[str, Any], word: str) -> None:
