@@ -17,12 +17,36 @@ _NONE = np.int64(-(1 << 62))
 
 
 @njit(cache=True, nogil=True)
+def mark_nets(node_offsets, node_nets, out_offsets, out_nets, ids, marks, start, stop):
+    """marks[g] = True for the nets of the nodes ids[start:stop]; other marks stay."""
+    for i in range(start, stop):
+        v = ids[i]
+        for j in range(node_offsets[v], node_offsets[v + 1]):
+            marks[node_nets[j]] = True
+        for j in range(out_offsets[v], out_offsets[v + 1]):
+            marks[out_nets[j]] = True
+
+
+@njit(cache=True, nogil=True)
 def count_parts(
-    net_offsets, net_pins, source_offsets, source_nodes, parts, n_parts, sizes, start, stop
+    net_offsets,
+    net_pins,
+    source_offsets,
+    source_nodes,
+    parts,
+    n_parts,
+    changed,
+    old_offsets,
+    sizes,
+    start,
+    stop,
 ):
-    """sizes[g] = parts that net g touches with pins or sources."""
+    """sizes[g] = parts that net g touches with pins or sources; as before where nothing changed."""
     seen = np.full(n_parts, -1, np.int64)
     for g in range(start, stop):
+        if not changed[g]:
+            sizes[g] = old_offsets[g + 1] - old_offsets[g]
+            continue
         n = 0
         for j in range(net_offsets[g], net_offsets[g + 1]):
             p = parts[net_pins[j]]
@@ -48,6 +72,11 @@ def fill_table(
     counts,
     parts,
     n_parts,
+    changed,
+    old_offsets,
+    old_parts,
+    old_pins,
+    old_sources,
     offsets,
     table_parts,
     table_pins,
@@ -55,33 +84,44 @@ def fill_table(
     start,
     stop,
 ):
-    """Fill the table's rows; returns (connectivity, distinct loads int64[n_parts, n_distinct])."""
+    """Fill the table's rows, those of nets that did not change from the old table.
+
+    Returns (connectivity, distinct loads int64[n_parts, n_distinct]).
+    """
     place = np.full(n_parts, -1, np.int64)
     loads = np.zeros((n_parts, counts.shape[1]), np.int64)
     total = np.int64(0)
     for g in range(start, stop):
         begin = offsets[g]
         end = begin
-        for j in range(net_offsets[g], net_offsets[g + 1]):
-            p = parts[net_pins[j]]
-            if place[p] < begin:
-                place[p] = end
-                table_parts[end] = p
-                table_pins[end] = 0
-                table_sources[end] = 0
+        if changed[g]:
+            for j in range(net_offsets[g], net_offsets[g + 1]):
+                p = parts[net_pins[j]]
+                if place[p] < begin:
+                    place[p] = end
+                    table_parts[end] = p
+                    table_pins[end] = 0
+                    table_sources[end] = 0
+                    end += 1
+                table_pins[place[p]] += 1
+            for j in range(source_offsets[g], source_offsets[g + 1]):
+                p = parts[source_nodes[j]]
+                if place[p] < begin:
+                    place[p] = end
+                    table_parts[end] = p
+                    table_pins[end] = 0
+                    table_sources[end] = 0
+                    end += 1
+                table_sources[place[p]] += source_weights[j]
+            for s in range(begin, end):
+                place[table_parts[s]] = -1
+        else:
+            for s in range(old_offsets[g], old_offsets[g + 1]):
+                table_parts[end] = old_parts[s]
+                table_pins[end] = old_pins[s]
+                table_sources[end] = old_sources[s]
                 end += 1
-            table_pins[place[p]] += 1
-        for j in range(source_offsets[g], source_offsets[g + 1]):
-            p = parts[source_nodes[j]]
-            if place[p] < begin:
-                place[p] = end
-                table_parts[end] = p
-                table_pins[end] = 0
-                table_sources[end] = 0
-                end += 1
-            table_sources[place[p]] += source_weights[j]
         for s in range(begin, end):
-            place[table_parts[s]] = -1
             if table_pins[s] > 0:
                 total += net_weights[g] - table_sources[s]
                 for c in range(counts.shape[1]):

@@ -16,6 +16,7 @@ def replay_moves(
     source_weights,
     net_weights,
     counts,
+    moving,
     parts,
     targets,
     ranks,
@@ -31,7 +32,7 @@ def replay_moves(
     """What each proposed move does after all moves of better rank.
 
     Net by net the moving pins and sources are replayed in order of rank on a private copy of the
-    net's row; a node that is both moves as a pin first.
+    net's row; a node that is both moves as a pin first. Nets not marked in `moving` are passed over.
 
     Returns (gains, incoming, outgoing): int64[n_nodes] connectivity saved; if `with_loads`,
     int64[n_nodes, n_distinct] distinct loads added to the target and taken from the origin, else
@@ -46,6 +47,8 @@ def replay_moves(
     sources = np.zeros(n_parts, np.int64)
     events = np.empty(1024, np.int64)
     for g in range(start, stop):
+        if not moving[g]:
+            continue
         first, last = net_offsets[g], net_offsets[g + 1]
         first_source, last_source = source_offsets[g], source_offsets[g + 1]
         most = last - first + last_source - first_source

@@ -42,6 +42,10 @@ class Table(NamedTuple):
     sources: Array
 
 
+_NO_TABLE = Table(np.zeros(1, np.int64), *(np.zeros(0, t) for t in (np.int32, np.int32, np.int64)))
+_OFTEN = 8  # with more than every eighth node on the move, all nets are looked at
+
+
 class Moves(NamedTuple):
     """Proposed moves of all nodes; rows of nodes that do not move hold no meaning.
 
@@ -95,10 +99,41 @@ class CpuEngine:
 
     def measure(self, level: Level, parts: Array, n_parts: int) -> tuple[Table, int, Array]:
         """Table of a partition, its connectivity (constant apart), int64[n_parts, n_loads] loads."""
+        n_additive = level.resources.shape[1]
+        loads = np.zeros((n_parts, n_additive + level.counts.shape[1]), np.int64)
+        for resource in range(n_additive):
+            np.add.at(loads[:, resource], parts, level.resources[:, resource])
+        everything = np.ones(level.n_nets, bool)
+        return *self._fill(level, _NO_TABLE, parts, loads, everything), loads
+
+    def remeasure(
+        self, level: Level, table: Table, loads: Array, old: Array, parts: Array, moved: Array
+    ) -> tuple[Table, int, Array]:
+        """What :meth:`measure` gives, from what it gave for `old` parts and the nodes that moved."""
+        n_parts, n_additive = len(loads), level.resources.shape[1]
+        if _OFTEN * len(moved) > level.n_nodes:
+            return self.measure(level, parts, n_parts)
+        loads = loads.copy()
+        for change, where in ((-1, old[moved]), (1, parts[moved])):
+            np.add.at(loads[:, :n_additive], where, change * level.resources[moved])
+        return *self._fill(level, table, parts, loads, self._nets_of(level, moved)), loads
+
+    def _nets_of(self, level: Level, ids: Array) -> Array:
+        """bool[n_nets]: nets with one of these nodes, or a source of it."""
+        marks = np.zeros(level.n_nets, bool)
+        for_chunks(kr.mark_nets, len(ids), *level[5:9], ids, marks, grain=2048)
+        return marks
+
+    def _fill(
+        self, level: Level, old: Table, parts: Array, loads: Array, changed: Array
+    ) -> tuple[Table, int]:
+        """(table, connectivity); sets the distinct loads. Rows of unchanged nets are copied."""
+        n_parts, n_additive = len(loads), level.resources.shape[1]
         sizes = np.empty(level.n_nets, np.int64)
         pins = (level.net_offsets, level.net_pins, level.source_offsets, level.source_nodes)
         work = level.net_offsets
-        for_chunks(kr.count_parts, level.n_nets, *pins, parts, n_parts, sizes, offsets=work)
+        args = (*pins, parts, n_parts, changed, old.offsets, sizes)
+        for_chunks(kr.count_parts, level.n_nets, *args, offsets=work)
         offsets = _csr.offsets_of(sizes)
         n = int(offsets[-1])
         table = Table(offsets, np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64))
@@ -111,16 +146,13 @@ class CpuEngine:
             level.counts,
             parts,
             n_parts,
+            changed,
+            *old,
             *table,
             offsets=work,
         )
-        n_additive = level.resources.shape[1]
-        loads = np.zeros((n_parts, n_additive + level.counts.shape[1]), np.int64)
-        for resource in range(n_additive):
-            np.add.at(loads[:, resource], parts, level.resources[:, resource])
-        for _, distinct in found:
-            loads[:, n_additive:] += distinct
-        return table, sum(int(c) for c, _ in found), loads
+        loads[:, n_additive:] = sum(distinct for _, distinct in found)
+        return table, sum(int(c) for c, _ in found)
 
     def propose(
         self,
@@ -195,7 +227,11 @@ class CpuEngine:
         with_loads: bool,
     ) -> tuple[Array, Array, Array]:
         n_chunks = thread_count() if level.n_pins > _SMALL_PINS else 1
-        args = (*level[:5], level.net_weights, level.counts, parts, targets, ranks, n_parts, *table)
+        movers = np.flatnonzero(targets >= 0)
+        many = _OFTEN * len(movers) > level.n_nodes
+        moving = np.ones(level.n_nets, bool) if many else self._nets_of(level, movers)
+        nets = (*level[:5], level.net_weights, level.counts, moving)
+        args = (*nets, parts, targets, ranks, n_parts, *table)
         totals, *others = map_tasks(
             replay_moves,
             [

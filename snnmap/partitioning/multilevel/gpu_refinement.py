@@ -42,6 +42,12 @@ class GpuRefinement(GpuRows):
         )
         return table, int(connectivity[0]), loads
 
+    def remeasure(
+        self, level: Level, table: Table, loads: Array, old: Array, parts: Array, moved: Array
+    ) -> tuple[Table, int, Array]:
+        """What :meth:`measure` gives; all of it is measured again."""
+        return self.measure(level, parts, len(loads))
+
     def _run_nodes(self, source: str, name: str, level: Level, *args: Any) -> None:
         """A kernel that knows the number of loads, with a thread for each node."""
         kernel = self.device.kernel(source, name, defines_of(level))

@@ -94,7 +94,7 @@ def refine(
         parts[ids] = targets
         locked = xp.zeros(level.n_nodes, bool)
         locked[ids] = True
-        state = examine(engine, level, limits, parts, n_parts)
+        state = examine(engine, level, limits, parts, n_parts, state, ids)
         now = cost(state)
         since += 1
         if now < best_cost:
@@ -214,7 +214,7 @@ def repair(
         if len(accepted):
             parts = state.parts.copy()
             parts[accepted] = moves.targets[accepted]
-            state = examine(engine, level, limits, parts, n_parts)
+            state = examine(engine, level, limits, parts, n_parts, state, accepted)
         if len(accepted) == 0 or state.overload.sum() >= before:
             if max_parts is not None and n_parts >= max_parts:
                 if len(accepted) == 0:

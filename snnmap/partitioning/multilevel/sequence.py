@@ -76,7 +76,7 @@ def refine_in_sequence(
             continue
         parts = state.parts.copy()
         parts[ids] = moves.targets[ids]
-        state = examine(engine, level, limits, parts, n_parts)
+        state = examine(engine, level, limits, parts, n_parts, state, ids)
     return state.parts
 
 

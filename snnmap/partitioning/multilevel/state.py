@@ -29,9 +29,22 @@ class State:
         return not self.overload.any()
 
 
-def examine(engine: Any, level: Level, limits: Array, parts: Array, n_parts: int) -> State:
-    """Measure a partition."""
-    table, connectivity, loads = engine.measure(level, parts, n_parts)
+def examine(
+    engine: Any,
+    level: Level,
+    limits: Array,
+    parts: Array,
+    n_parts: int,
+    known: State | None = None,
+    moved: Array | None = None,
+) -> State:
+    """Measure a partition, faster with a known one from which only the nodes `moved` differ."""
+    if known is None or known.n_parts != n_parts:
+        table, connectivity, loads = engine.measure(level, parts, n_parts)
+    else:
+        table, connectivity, loads = engine.remeasure(
+            level, known.table, known.loads, known.parts, parts, moved
+        )
     overload = engine.to_host(engine.xp.maximum(loads - limits, 0).sum(axis=0))
     return State(parts, n_parts, connectivity, loads, overload, table)
 
