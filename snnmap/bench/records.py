@@ -72,7 +72,8 @@ class RunRecord:
         verified: by the independent verifier; None without a result.
         seconds: wall clock of the algorithm, "total" and by phase.
         read_seconds: of reading the network.
-        peak_memory_mb: largest resident memory of the process so far.
+        peak_memory_mb: largest resident memory of the process in the run, the network and Python
+            included (of the process so far, where the system cannot tell).
         at_once: most runs that went on at the same time, this one among them.
         machine: CPU, cores that the run might use, memory, GPU, system.
         versions: of snnmap, Python and the libraries that matter.

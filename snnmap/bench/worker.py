@@ -90,10 +90,11 @@ def main(say: Callable[[str], None]) -> None:
 
 
 def _run(record: RunRecord, network: Hypergraph, limits: Limits) -> RunRecord:
+    _forget_peak()
     began = time.perf_counter()
     try:
         found = _partition(record.task, network, limits, Progress(record.time_limit_s))
-        seconds = time.perf_counter() - began
+        seconds, peak = time.perf_counter() - began, _peak()
         metrics = measure(network, found.parts)
         report = verify_partition(network, found.parts, limits, connectivity=metrics.connectivity)
     except MemoryError:
@@ -117,7 +118,7 @@ def _run(record: RunRecord, network: Hypergraph, limits: Limits) -> RunRecord:
         max_inbound_axons=int(metrics.inbound.max(initial=0)),
         verified=report.ok,
         seconds={"total": seconds, **found.seconds},
-        peak_memory_mb=_peak(),
+        peak_memory_mb=peak,
     )
 
 
@@ -162,8 +163,14 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _forget_peak() -> None:
+    """Let the peak start again at what is held now, where the system can do that."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+
+
 def _peak() -> float:
-    """Largest resident memory of this process so far, MB."""
+    """Largest resident memory of this process, the network included, since _forget_peak, MB."""
     try:  # ru_maxrss starts at what the parent held when it started this process
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         return round(int(status.partition("VmHWM:")[2].split()[0]) / (1 << 10), 1)
