@@ -85,7 +85,7 @@ class GpuCoarsening(GpuRows):
         self._run("coarsen", "count_visits", min(n, 1 << 20) * 32, *args)
         slot_bytes = 12 + 8 * level.counts.shape[1]
         lists = self._list_rows(visits, n, slot_bytes, dense=False)
-        step = Step("matching", "rate_neighbours", slot_bytes, defines_of(level))
+        step = Step("neighbours", "rate_neighbours", slot_bytes, defines_of(level))
         state = (*level[:12], loads, limits, borders, *knobs, candidates, neighbours, scores)
         self._run_on(lists, step, state, ())
         return neighbours, scores

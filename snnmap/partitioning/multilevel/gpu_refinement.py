@@ -140,7 +140,7 @@ class GpuRefinement(GpuRows):
         effects = (*table, level.net_weights, level.counts, level.counts.shape[1], *results)
         args = (event_offsets, n_nets, n, *events, level.net_offsets, *effects, self.few_events)
         self._run("sequence", "effects_among_few", n, *args)
-        large = xp.flatnonzero(counts > self.few_events)
+        large = xp.flatnonzero(counts > self.few_events) if n > self.few_events else ()
         if len(large) == 0:
             return
         offsets = self._offsets(counts[large])

@@ -207,7 +207,7 @@ def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_contain_their_headers() -> None:
-    for name in ("rows", "table", "refine", "sequence", "coarsen", "matching"):
+    for name in ("rows", "table", "refine", "sequence", "coarsen", "matching", "neighbours"):
         source = kernel_source(name)
         assert "#include" not in source
         assert "SplitMix64" in source
