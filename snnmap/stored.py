@@ -216,6 +216,8 @@ def read_mapping(folder: str | Path) -> StoredMapping:
         about = root.child("about")
         tables = {name: _table(root, name) for name in _TABLES}
         placed = root.child("parts").has("core")
+        if placed:
+            tables["parts/chip"] = _table(root, "parts/chip")
         stored = StoredMapping(
             path=path,
             about_network=_json(about, "network", dict),
@@ -256,7 +258,7 @@ def profile_from_record(record: dict[str, Any]) -> HardwareProfile:
 def _table(root: Fields, name: str) -> Array:
     group, leaf = name.split("/")
     array = root.child(group).array(leaf)
-    wanted = 2 if leaf == "core" else 1
+    wanted = 2 if leaf in ("core", "chip") else 1
     if array.ndim != wanted:
         raise root.error(f"has shape {array.shape}; expected {wanted} dimension(s)", name)
     return array

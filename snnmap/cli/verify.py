@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -24,6 +24,16 @@ _HISTORY = ("source", "sha256", "options", "seconds", "config", "complete", "obj
 
 def command(
     folder: MappingArgument,
+    exports: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--exports",
+            metavar="DIR",
+            help="Folder of **snnmap export** to check as well; may be repeated. Exports in the "
+            "mapping's own folder are checked anyway.",
+            show_default=False,
+        ),
+    ] = None,
     network: NetworkOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -33,7 +43,8 @@ def command(
     Reads the mapping and its network again and checks: every neuron on exactly one core, every
     limit of the profile, cores inside the grid, alive and used once; connectivity, spikes, hops and
     energy recomputed; axon and routing tables; partition.txt, placement.csv, placement.bin,
-    traffic.csv and mapping.json telling the same story as mapping.h5.
+    traffic.csv, neurons.csv and mapping.json telling the same story as mapping.h5; exported tables
+    and SANA-FE files, followed row by row.
 
     Exit code 0 if all is right, 1 if not (one line a fault), 2 if it cannot be read.
 
@@ -41,10 +52,16 @@ def command(
 
         snnmap map lenet --profile loihi64 -o out && snnmap verify out
 
+        snnmap export out --to tables -o tables && snnmap verify out --exports tables
+
         snnmap verify out --network moved/net.snn
     """
-    from snnmap.verification import verify_tables
+    from snnmap.errors import InputError
+    from snnmap.verification import EXPORTS, verify_exports, verify_tables
 
+    for extra in exports or ():
+        if not any((extra / name).exists() for name in EXPORTS):
+            raise InputError(extra, f"holds no exports; expected {', '.join(EXPORTS)}")
     stored, mapping = restore(folder, network, quiet=quiet)
     faults = [*mapping.violations, *verify_tables(stored, mapping.hypergraph, mapping.network)]
     claimed = stored.settings["connectivity"]
@@ -53,6 +70,11 @@ def command(
         faults.append(f"mapping.h5: connectivity {claimed} was claimed, {right} is right")
     if folder.is_dir():
         faults += _file_faults(folder, mapping)
+    for extra in [*([folder] if folder.is_dir() else []), *(exports or ())]:
+        try:
+            faults += verify_exports(extra, stored, mapping.hypergraph, mapping.network)
+        except InputError as error:
+            faults.append(str(error))
     if as_json:
         typer.echo(json.dumps(_record(mapping, faults), indent=1))
     elif not quiet:
@@ -94,7 +116,12 @@ def _file_faults(folder: Path, mapping: Mapping) -> list[str]:
     from snnmap.cli.running import read_record
     from snnmap.errors import InputError
     from snnmap.writers.assignments import read_partition, read_placement
-    from snnmap.writers.mapping import cores_table, mapping_record, traffic_table
+    from snnmap.writers.mapping import (
+        cores_table,
+        mapping_record,
+        neurons_table,
+        traffic_table,
+    )
 
     faults = []
     try:
@@ -114,6 +141,8 @@ def _file_faults(folder: Path, mapping: Mapping) -> list[str]:
                 faults.append("placement.bin: differs from mapping.h5")
             faults += _table_faults(folder / "placement.csv", *cores_table(mapping))
             faults += _table_faults(folder / "traffic.csv", *traffic_table(mapping))
+        if (folder / "neurons.csv").exists():
+            faults += _table_faults(folder / "neurons.csv", *neurons_table(mapping))
     except InputError as error:
         faults.append(str(error))
     return faults

@@ -343,7 +343,12 @@ def traffic_table(mapping: Mapping) -> tuple[tuple[str, ...], Iterable[Sequence[
 
 
 def write_neurons(mapping: Mapping, path: Path) -> None:
-    """One line a neuron: its layer, its place in the layer, its part and core."""
+    """Write :func:`neurons_table`."""
+    _write_csv(path, *neurons_table(mapping))
+
+
+def neurons_table(mapping: Mapping) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
+    """(header, rows) of ``neurons.csv``: each neuron's layer, place in it, part and core."""
     layers = np.full(mapping.network.n_nodes, -1)
     starts = np.zeros(mapping.network.n_nodes, np.int64)
     for i, layer in enumerate(mapping.network.populations):
@@ -358,7 +363,7 @@ def write_neurons(mapping: Mapping, path: Path) -> None:
             zip(layers.tolist(), starts.tolist(), parts, strict=True)
         )
     )
-    _write_csv(path, ("neuron", "layer", "index", "part", "x", "y"), rows)
+    return ("neuron", "layer", "index", "part", "x", "y"), rows
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -93,7 +93,12 @@ def verify_tables(
         "parts/synapses": synapses,
         "parts/inbound_axons": by_part.astype(np.int64) @ axons,
         "parts/outbound_axons": out_by_part.astype(np.int64) @ h.axon_counts,
+        "parts/incident_axons": (into[groups] + out).T.astype(bool).astype(np.int64)
+        @ h.axon_counts,
     }
+    if stored.cores is not None:
+        size = np.array([stored.profile.width, stored.profile.height])
+        expected["parts/chip"] = np.asarray(stored.cores) // size
     return tuple(
         f"mapping.h5: table {name} does not follow from the network and the parts"
         for name, right in expected.items()
