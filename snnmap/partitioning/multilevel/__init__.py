@@ -201,9 +201,10 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
         coarse_parts, n_parts, searched = solve_coarsest(run, levels[-1][0], seed)
     with run.clock("refinement"):
         parts = run.engine.from_host(coarse_parts)
-        parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched)
+        exact = len(compressed) if len(compressed) > 1 else 0
+        parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
     with run.clock("completion"):
-        final = complete(run, parts, n_parts, seed)
+        final = complete(run, parts, n_parts, seed, hasty=exact > 0)
         if run.progress.expired() and not final.valid and not start.valid:
             final = hurry(run, levels, coarse_parts, n_parts, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
@@ -238,10 +239,21 @@ def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> St
 
 
 def uncoarsen(
-    run: Run, levels: Levels, parts: Array, n_parts: int, seed: int, *, searched: bool
+    run: Run,
+    levels: Levels,
+    parts: Array,
+    n_parts: int,
+    seed: int,
+    *,
+    searched: bool,
+    exact: int = 0,
 ) -> tuple[Array, State]:
-    """Refined parts of the finest level, and the state before refinement there."""
+    """Refined parts of the finest level, and the state before refinement there.
+
+    The first `exact` levels are the network and what compression made of it.
+    """
     knobs, progress = run.config.refinement, run.progress
+    polish = replace(knobs, patience=knobs.polish_patience)
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
         level, clusters = levels[depth]
@@ -255,7 +267,7 @@ def uncoarsen(
                 run.limits,
                 parts,
                 n_parts,
-                knobs,
+                polish if depth < exact else knobs,
                 rounds=knobs.rounds if depth else knobs.finest_rounds,
                 schedule=knobs.polish_prices if searched else schedule,
                 overload_price=knobs.overload_price,
@@ -270,7 +282,7 @@ def uncoarsen(
     return parts, start
 
 
-def complete(run: Run, parts: Array, n_parts: int, seed: int) -> State:
+def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = False) -> State:
     """Repair an overfull partition, then win back what that cost while it stays valid."""
     knobs, most = run.config.refinement, run.problem.max_parts
     state = repair(
@@ -292,7 +304,7 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int) -> State:
         run.limits,
         state.parts,
         state.n_parts,
-        knobs,
+        replace(knobs, patience=knobs.polish_patience) if hasty else knobs,
         rounds=knobs.settle_rounds,
         schedule=(knobs.settle_price,),
         overload_price=knobs.settle_price,
