@@ -2,9 +2,13 @@
 
     python scripts/bench_placement.py PARTS.snn... [--network lenet:loihi64] [--synthetic]
                                       [--output benchmarks/placement.json]
+    python scripts/bench_placement.py --engine gpu --synthetic --output benchmarks/placement_gpu.json
 
-Each argument is a part-level ``.snn`` file (nodes = parts); ``256k`` in its name selects loihi84,
-all others loihi64. ``--network NAME_OR_FILE:PROFILE`` partitions a network first. The baseline is a
+Each argument is a part-level ``.snn`` file (nodes = parts); ``256k-model`` in its name selects
+loihi84, all others loihi64. ``--network NAME_OR_FILE:PROFILE`` partitions a network first;
+``--keep DIR`` leaves its part-level file there. With ``--engine gpu`` nothing but the engines is
+compared: seconds of the default placer (and of two others) on both, warm, and whether all cores are
+equal; the bar is 0.5 s for 4096 parts. The baseline is a
 Hilbert curve followed by the published force-directed refinement (adjacent cores swap while the sum
 of their forces is positive, the strongest 30 % of disjoint pairs at a time), written here on its
 own in plain NumPy. Ratios are energy x mean latency (unicast) relative to it; time is CPU time and
@@ -30,6 +34,7 @@ from snnmap.partitioning import partition
 from snnmap.placement import AUTO, PLACERS, Placement, part_hypergraph, place
 from snnmap.placement.flows import directed_flows
 from snnmap.traffic import measure_traffic
+from snnmap.writers import write_network
 
 TOP_SHARE = 0.3
 MAX_ITERATIONS = 2000
@@ -191,6 +196,39 @@ def compare(
     return result
 
 
+JOBS = ((AUTO, None), ("minimum-distance", "none"), ("hilbert", "force-directed"))
+GPU_BAR_S = 0.5
+
+
+def compare_engines(graph: Hypergraph, profile: HardwareProfile) -> dict[str, object]:
+    """Wall-clock seconds on the CPU and on the GPU (median of three warm runs), equality."""
+    from snnmap.placement.engine import choose_engine
+
+    engine = choose_engine("gpu", graph.n_nodes)
+    result: dict[str, object] = {"parts": graph.n_nodes, "gpu": engine.device.name}
+    for placer, refine in JOBS:
+        runs = {}
+        for name in ("cpu", "gpu"):
+            settings = {"placer": placer, "refine": refine, "engine": name}
+            _, first = timed(place, graph, profile, **settings)
+            warm = [timed(place, graph, profile, **settings) for _ in range(3)]
+            middle = sorted(warm, key=lambda run: run[1]["wall_s"])[1]
+            runs[name] = (first["wall_s"], middle[1]["wall_s"], middle[0])
+        cpu, gpu = runs["cpu"], runs["gpu"]
+        result[f"{placer} + {gpu[2].refine}"] = {
+            "cpu_s": cpu[1],
+            "gpu_s": gpu[1],
+            "gpu_first_s": gpu[0],
+            "gpu_phases_s": {k: round(v, 4) for k, v in gpu[2].seconds.items()},
+            "equal": bool(np.array_equal(cpu[2].cores, gpu[2].cores)),
+        }
+    if graph.n_nodes >= 4000:
+        seconds = result[f"{AUTO} + annealing"]["gpu_s"]
+        result["bar_0.5_s"] = "met" if seconds <= GPU_BAR_S else "MISSED"
+    print(f"{graph.name}: {json.dumps(result)}", flush=True)
+    return result
+
+
 def empty_chip(graph: Hypergraph) -> dict[str, object]:
     """Placing 60-odd parts on a 64 x 64 and on a 1024 x 1024 mesh."""
     rows = {}
@@ -209,6 +247,8 @@ def main() -> None:
     parser.add_argument("--network", action="append", default=[], metavar="NAME:PROFILE")
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--algorithm", default="multilevel", help="partitioner for --network")
+    parser.add_argument("--engine", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="for part-level files")
     parser.add_argument("--refine", action="append", default=None)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -216,16 +256,23 @@ def main() -> None:
     cases = []
     for path in options.parts:
         graph = replace(load_network(path), name=path.name.split(".")[0])
-        cases.append((graph, load_profile("loihi84" if "256k" in path.name else "loihi64")))
+        cases.append((graph, load_profile("loihi84" if "256k-model" in path.name else "loihi64")))
     for text in options.network:
         name, _, profile_name = text.rpartition(":")
         profile = load_profile(profile_name)
         network = load_network(name)
         found = partition(network, profile.limits, algorithm=options.algorithm)
         graph = replace(part_hypergraph(network, found), name=Path(name).stem)
+        if options.keep:
+            write_network(graph, options.keep / f"{graph.name}.part.snn")
         cases.append((graph, profile))
     if options.synthetic:
         cases += [(synthetic(kind), load_profile("loihi64")) for kind in ("sheets", "reservoir")]
+    if options.engine == "gpu":
+        runs = {graph.name: compare_engines(graph, profile) for graph, profile in cases}
+        if options.output:
+            options.output.write_text(json.dumps(runs, indent=1) + "\n")
+        return
     results = {graph.name: compare(graph, profile, refines=refines) for graph, profile in cases}
     ratios = [row["auto"] for row in results.values()]
     record = {
