@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import h5py
 import pytest
 
 from snnmap.cli import main
@@ -26,6 +27,8 @@ def test_page_runs(
     words = ["map", "lenet", "--profile", "loihi64", "--algorithm", "one-pass", "--no-plots", "-q"]
     assert main([*words, "-o", "out"]) == 0
     (tmp_path / "recorded.csv").write_text("time_ms,neuron\n0.5,5000\n1.5,5001\n")
+    with h5py.File("spikes.h5", "w") as file:
+        file["spikes/timestamps"], file["spikes/node_ids"] = [0.5, 2.5], [7, 900]
     text = (DOCS / name).read_text()
     commands = 0
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
