@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from snnmap import __version__
 from snnmap.bench.manifest import (
@@ -18,13 +19,17 @@ from snnmap.bench.manifest import (
     write_manifest,
 )
 from snnmap.bench.streaming import reservoir_of, stream_reservoir
-from snnmap.errors import ConfigError, InputError, NetworkError, OutputError
+from snnmap.errors import ConfigError, EngineError, InputError, NetworkError, OutputError
 from snnmap.networks.suites import Suite, SuiteEntry
 from snnmap.progress import SILENT, Progress
 from snnmap.writers import write_network
 
+if TYPE_CHECKING:
+    from snnmap.partitioning.multilevel.device import Device
+
 SUFFIXES = {"h5": "native", "snn": "snn", "axh": "axh", "hgr": "hgr"}
 """Word for a format on the command line -> key of :data:`snnmap.writers.NETWORK_FORMATS`."""
+ENGINES = ("cpu", "gpu", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,12 @@ class Made:
 
 
 def make_suite(
-    suite: Suite, folder: str | Path, *, format: str = "h5", progress: Progress = SILENT
+    suite: Suite,
+    folder: str | Path,
+    *,
+    format: str = "h5",
+    engine: str = "cpu",
+    progress: Progress = SILENT,
 ) -> Iterator[Made]:
     """Write the networks of a suite, one file each, and a manifest.
 
@@ -56,13 +66,15 @@ def make_suite(
         suite: what to make.
         folder: made if missing.
         format: a key of :data:`SUFFIXES`.
+        engine: "gpu" links reservoirs on a GPU, "auto" if there is one; the bytes are the same.
         progress: told of the work.
 
     Yields:
         Each network when it is done.
 
     Raises:
-        ConfigError: an unknown format.
+        ConfigError: an unknown format or engine.
+        EngineError: a GPU was asked for and cannot be used.
         InputError: a folder that holds another suite.
         NetworkError: a network with other counts than its suite expects.
         OutputError: a file that cannot be written.
@@ -70,6 +82,7 @@ def make_suite(
     """
     if format not in SUFFIXES:
         raise ConfigError(f"unknown format {format!r}; known are {', '.join(sorted(SUFFIXES))}")
+    device = _find_device(engine)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +103,7 @@ def make_suite(
             yield Made(known, [], 0.0, reused=True)
             continue
         began = time.perf_counter()
-        counts, notes = _write(entry, file, format, progress)
+        counts, notes = _write(entry, file, format, progress, device)
         record = Record(
             entry.name, file.name, entry.profile, entry.parameters, entry.seed, entry.scale,
             *counts, file.stat().st_size, file_digest(file), __version__, recipe_of(entry),
@@ -101,14 +114,16 @@ def make_suite(
 
 
 def _write(
-    entry: SuiteEntry, file: Path, format: str, progress: Progress
+    entry: SuiteEntry, file: Path, format: str, progress: Progress, device: Device | None
 ) -> tuple[tuple[int, int, int], list[str]]:
     """(nodes, h-edges, pins) and what was lost."""
     reservoir = reservoir_of(entry.model) if format == "snn" else None
     if reservoir is not None:
-        counts = stream_reservoir(*reservoir, file, progress, check=lambda c: _check(entry, c))
+        counts = stream_reservoir(
+            *reservoir, file, progress, check=lambda c: _check(entry, c), device=device
+        )
         return counts, []
-    network = entry.model.build(progress)
+    network = entry.model.build(progress, device)
     if progress.cancelled:
         raise KeyboardInterrupt
     counts = (network.n_nodes, network.n_hedges, network.n_pins)
@@ -116,6 +131,22 @@ def _write(
     if format != "h5":  # the others spell out every pin
         _check_space(file, 4 * (counts[2] + 2 * counts[1]))
     return counts, write_network(network, file, format=SUFFIXES[format], progress=progress)
+
+
+def _find_device(engine: str) -> Device | None:
+    """The GPU, or None for the CPU."""
+    if engine not in ENGINES:
+        raise ConfigError(f"unknown engine {engine!r}; known are {', '.join(ENGINES)}")
+    if engine == "cpu":
+        return None
+    from snnmap.partitioning.multilevel.device import Device
+
+    try:
+        return Device()
+    except EngineError:
+        if engine == "gpu":
+            raise
+        return None
 
 
 def _check_space(file: Path, least: int) -> None:

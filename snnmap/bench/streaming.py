@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from snnmap.networks.rates import ConstantRates, LognormalRates, Rates, rates_fr
 from snnmap.networks.reservoir import Reservoir
 from snnmap.progress import Progress
 from snnmap.writers.atomic import whole_file
+
+if TYPE_CHECKING:
+    from snnmap.partitioning.multilevel.device import Device
 
 Counts = tuple[int, int, int]
 _PARAMETERS = ("neurons", "fan_out", "seed", "sigma", "long_range", "forward")
@@ -42,6 +45,7 @@ def stream_reservoir(
     path: Path,
     progress: Progress,
     check: Callable[[Counts], None] = lambda counts: None,
+    device: Device | None = None,
 ) -> Counts:
     """Write a reservoir as ``.snn``; the same bytes as building it and writing that.
 
@@ -51,6 +55,7 @@ def stream_reservoir(
         path: the file.
         progress: told of every block.
         check: called with the counts before the file gets its name.
+        device: a GPU to link neurons on; the bytes are the same.
 
     Returns:
         (nodes, h-edges, pins).
@@ -64,7 +69,7 @@ def stream_reservoir(
     first, n_axons, n_pins = 0, 0, 0
     with whole_file(path) as temporary, temporary.open("wb") as file:
         file.write(np.array([n, 0], "<u4").tobytes())
-        for counts, targets in reservoir.blocks(progress):
+        for counts, targets in reservoir.blocks(progress, device):
             if progress.cancelled:
                 raise KeyboardInterrupt
             linked = np.flatnonzero(counts)

@@ -118,6 +118,15 @@ def make(
     ] = "h5",
     seed: SeedOption = None,
     scale: ScaleOption = 1.0,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="cpu|gpu|auto",
+            help="Who links the neurons of reservoirs: cpu, gpu, or auto: gpu if there is one. "
+            "The files are the same byte for byte.",
+        ),
+    ] = "cpu",
     as_json: JsonOption = False,
 ) -> None:
     """Write the networks of a suite as files, with a manifest of counts and digests.
@@ -134,7 +143,7 @@ def make(
         chosen = chosen.only(only)
     records = []
     with listening(quiet=as_json) as progress:
-        for made in make_suite(chosen, output, format=format, progress=progress):
+        for made in make_suite(chosen, output, format=format, engine=engine, progress=progress):
             records.append(asdict(made.record))
             if not as_json:
                 typer.echo(_line(made))

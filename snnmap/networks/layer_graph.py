@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from snnmap.networks.rates import Rates, rates_from
 from snnmap.networks.relations import Relation
 from snnmap.networks.reservoir import Reservoir
 from snnmap.progress import Progress
+
+if TYPE_CHECKING:
+    from snnmap.partitioning.multilevel.device import Device
 
 Array = np.ndarray[Any, Any]
 
@@ -55,6 +58,7 @@ class LayerGraph:
         values: keys of the model file, defaults filled in.
         folder: that file names in it are relative to.
         progress: told of work that takes long.
+        device: a GPU to link reservoirs on, None for the CPU.
         builder: the populations and links so far.
         signals: what each layer gives, by name, in order.
         used: layers that another one takes as input.
@@ -64,6 +68,7 @@ class LayerGraph:
     values: dict[str, Any]
     folder: Path
     progress: Progress
+    device: Device | None = None
     builder: NetworkBuilder = field(init=False)
     signals: dict[str, Signal] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
@@ -153,7 +158,7 @@ class LayerGraph:
             seed = self._seed(None, len(self.signals))
             links = random_links(source.size, n, probability=keys["input_probability"], seed=seed)
             self.builder.connect(source.through(links, (n,)), name)
-        links = reservoir.links(self.progress)
+        links = reservoir.links(self.progress, self.device)
         self.builder.connect(signal.through(links, (n,)), name)
         return signal
 

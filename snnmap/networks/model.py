@@ -11,7 +11,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snnmap.errors import InputError, NetworkError
 from snnmap.hypergraph import Hypergraph
@@ -19,6 +19,9 @@ from snnmap.networks.layer_graph import LayerGraph, tables
 from snnmap.networks.layer_types import MODEL, Table
 from snnmap.networks.rates import rates_from
 from snnmap.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from snnmap.partitioning.multilevel.device import Device
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +57,18 @@ class Model:
         profile = self.values["profile"]
         return None if profile is None else str(profile)
 
-    def build(self, progress: Progress = SILENT) -> Hypergraph:
+    def build(self, progress: Progress = SILENT, device: Device | None = None) -> Hypergraph:
         """Make the network.
+
+        Args:
+            progress: told of work that takes long.
+            device: a GPU to link reservoirs on; the network is the same.
 
         Raises:
             NetworkError: the file and the layer at fault, quantity and value.
         """
         try:
-            graph = LayerGraph(self.values, self.path.parent, progress)
+            graph = LayerGraph(self.values, self.path.parent, progress, device)
             for table in tables(self.values["layers"], "layers"):
                 graph.add_layer(table)
             links = tables(self.values["links"], "links")

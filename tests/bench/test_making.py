@@ -1,16 +1,20 @@
 import hashlib
 import json
+import platform
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from snnmap.bench import making
 from snnmap.bench.making import make_suite
-from snnmap.errors import ConfigError, InputError, NetworkError, OutputError
+from snnmap.errors import ConfigError, EngineError, InputError, NetworkError, OutputError
 from snnmap.networks.suites import load_suite
+from snnmap.partitioning.multilevel.device import Device
 from snnmap.progress import Progress
 from snnmap.readers import read_network
+from tests.emulator import cupy_on_host, sparse_on_host
 
 SUITE = """
 name = "mine"
@@ -38,6 +42,14 @@ def suite(tmp_path: Path):
 
 def digests(folder: Path) -> dict[str, str]:
     return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(folder.iterdir())}
+
+
+def count_calls(function, calls):
+    def call(*args, **named):
+        calls.append(args)
+        return function(*args, **named)
+
+    return call
 
 
 @pytest.mark.parametrize("format", ["h5", "snn", "axh", "hgr"])
@@ -77,6 +89,33 @@ def test_streamed_reservoirs_are_the_same_bytes(suite, tmp_path, monkeypatch):
     monkeypatch.setattr(making, "reservoir_of", lambda model: None)
     list(make_suite(cloud, tmp_path / "b", format="snn"))
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
+
+
+def test_a_gpu_makes_the_same_bytes(suite, tmp_path, monkeypatch):
+    if shutil.which("g++") is None or platform.machine() != "x86_64":
+        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
+    suite.path.write_text(suite.path.read_text().replace("5000", "300"))
+    cloud = load_suite(suite.path).only(["cloud"])
+    for format in ("h5", "snn"):
+        list(make_suite(cloud, tmp_path / "cpu", format=format))
+    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
+    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    launches = []
+    monkeypatch.setattr(Device, "launch", count_calls(Device.launch, launches))
+    for format in ("h5", "snn"):
+        list(make_suite(cloud, tmp_path / "gpu", format=format, engine="gpu"))
+    assert len(launches) == 2
+    assert digests(tmp_path / "cpu") == digests(tmp_path / "gpu")
+
+
+def test_without_a_gpu_auto_takes_the_cpu(suite, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert len(list(make_suite(suite, tmp_path / "auto", engine="auto"))) == 3
+    with pytest.raises(EngineError, match="engine 'gpu' needs CuPy"):
+        list(make_suite(suite, tmp_path / "gpu", engine="gpu"))
+    with pytest.raises(ConfigError, match="unknown engine 'tpu'; known are cpu, gpu, auto"):
+        list(make_suite(suite, tmp_path / "gpu", engine="tpu"))
+    assert not (tmp_path / "gpu").exists()
 
 
 def test_a_second_run_keeps_what_is_right_and_makes_the_rest(suite, tmp_path):

@@ -5,6 +5,7 @@
 // gives itself away, and so does one whose threads wait at different barriers (it aborts). Atomics
 // are plain operations, since fibers never interrupt each other. Warps are always full.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -207,6 +208,22 @@ inline unsigned __ballot_sync(unsigned, bool vote) {
         votes |= static_cast<unsigned>(emulator::exchanged[(emulator::current & ~31) | lane]) << lane;
     __syncwarp();
     return votes;
+}
+inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline long long __double_as_longlong(double value) {
+    long long bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+inline double __longlong_as_double(long long bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
