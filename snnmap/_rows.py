@@ -28,6 +28,50 @@ def mix64(x):
 
 
 @njit(cache=True, nogil=True)
+def sort_range(items, first, last):
+    """Sort items[first:last] in place: quicksort, then insertion where little is out of place.
+
+    Numba's own takes a second to compile for each type, and longer for short rows.
+    """
+    if last - first > 24:
+        lows = np.empty(64, np.int64)
+        highs = np.empty(64, np.int64)
+        lows[0] = first
+        highs[0] = last - 1
+        n = 1
+        while n > 0:
+            n -= 1
+            low, high = lows[n], highs[n]
+            while high - low > 16:
+                a, b, c = items[low], items[(low + high) >> 1], items[high]
+                pivot = max(min(a, b), min(max(a, b), c))
+                i, j = low, high
+                while i <= j:
+                    while items[i] < pivot:
+                        i += 1
+                    while pivot < items[j]:
+                        j -= 1
+                    if i <= j:
+                        items[i], items[j] = items[j], items[i]
+                        i += 1
+                        j -= 1
+                if j - low > high - i:  # the longer side waits
+                    lows[n], highs[n] = low, j
+                    low = i
+                else:
+                    lows[n], highs[n] = i, high
+                    high = j
+                n += 1
+    for i in range(first + 1, last):
+        x = items[i]
+        j = i
+        while j > first and items[j - 1] > x:
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = x
+
+
+@njit(cache=True, nogil=True)
 def hash_rows(pins, starts, counts, hashes, start, stop):
     """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2].
 
@@ -161,7 +205,7 @@ def sort_rows(pins, offsets, counts, start, stop):
         if ascending:
             counts[row] = last - first
             continue
-        pins[first:last].sort()
+        sort_range(pins, first, last)
         kept = first + 1
         for j in range(first + 1, last):
             if pins[j] != pins[j - 1]:
@@ -185,7 +229,7 @@ def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):
                 seen[cluster] = row
                 out[kept] = cluster
                 kept += 1
-        out[first:kept].sort()
+        sort_range(out, first, kept)
         counts[row] = kept - first
 
 

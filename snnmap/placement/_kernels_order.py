@@ -99,7 +99,8 @@ def bisect(offsets, neighbours, rates, members, side, index, slack, max_passes):
     for _ in range(max_passes):
         sizes = np.zeros(2, np.int64)
         cut = 0
-        trees[:] = -1
+        for i in range(2 * n_leaves):
+            trees[0, i] = trees[1, i] = -1
         for i in range(n):
             p = members[i]
             sizes[side[p]] += 1
@@ -155,17 +156,21 @@ def bisect(offsets, neighbours, rates, members, side, index, slack, max_passes):
 
 
 @njit(cache=True, nogil=True)
-def pull(offsets, neighbours, rates, parts, position, begin, end):
-    """Mean direction, per part, in which links to parts outside begin..end pull these parts."""
+def pull(offsets, neighbours, rates, members, side, mine, position, begin, end):
+    """Mean direction, per part, in which links to parts outside begin..end pull one side's parts."""
     total = 0.0
-    for p in parts:
+    n = 0
+    for p in members:
+        if side[p] != mine:
+            continue
+        n += 1
         for j in range(offsets[p], offsets[p + 1]):
             there = position[neighbours[j]]
             if there > end:
                 total += rates[j]
             elif there < begin:
                 total -= rates[j]
-    return total / max(len(parts), 1)
+    return total / max(n, 1)
 
 
 @njit(cache=True, nogil=True)
@@ -195,21 +200,26 @@ def bisect_all(offsets, neighbours, rates, order, largest):
             todo = True
             members = order[begin:end].copy()
             half = (end - begin) // 2
-            side[members[:half]] = 0
-            side[members[half:]] = 1
+            for i in range(len(members)):
+                side[members[i]] = 0 if i < half else 1
             if len(members) <= largest:
                 slack = max(1, len(members) // 16)
                 bisect(offsets, neighbours, rates, members, side, index, slack, 4)
-            first, second = members[side[members] == 0], members[side[members] == 1]
-            side[members] = 2
-            if pull(offsets, neighbours, rates, first, position, begin, end) > pull(
-                offsets, neighbours, rates, second, position, begin, end
-            ):
-                first, second = second, first
-            middle = begin + len(first)
-            order[begin:middle] = first
-            order[middle:end] = second
-            middles[n_middles] = middle
+            pulls = (
+                pull(offsets, neighbours, rates, members, side, 0, position, begin, end),
+                pull(offsets, neighbours, rates, members, side, 1, position, begin, end),
+            )
+            first = 1 if pulls[0] > pulls[1] else 0
+            at = begin
+            for turn in range(2):
+                if turn == 1:
+                    middles[n_middles] = at
+                for p in members:
+                    if side[p] == (first + turn) % 2:
+                        order[at] = p
+                        at += 1
+            for p in members:
+                side[p] = 2
             n_middles += 1
         if not todo:
             break
@@ -217,7 +227,8 @@ def bisect_all(offsets, neighbours, rates, order, largest):
         bounds = middles[: n_middles + 1].copy()
         for block in range(len(bounds) - 1):
             begin, end = bounds[block], bounds[block + 1]
-            position[order[begin:end]] = (begin + end) / 2
+            for i in range(begin, end):
+                position[order[i]] = (begin + end) / 2
 
 
 @njit(cache=True, nogil=True)
@@ -234,8 +245,10 @@ def nearest_cells(
     along_x = np.empty(n_columns, np.int64)
     along_y = np.empty(n_rows, np.int64)
     for p in order:
-        along_x[:] = 0
-        along_y[:] = 0
+        for k in range(n_columns):
+            along_x[k] = 0
+        for k in range(n_rows):
+            along_y[k] = 0
         for i in range(offsets[p], offsets[p + 1]):
             c = cell_of[neighbours[i]]
             if c >= 0:

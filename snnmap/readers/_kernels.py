@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from snnmap._rows import sort_range
+
 _NEWLINE, _PERCENT, _ZERO, _POINT, _PLUS, _MINUS = 10, 37, 48, 46, 43, 45
 _POWERS_OF_TEN = 10.0 ** np.arange(23)  # exact in float64
 
@@ -47,7 +49,7 @@ def sort_rows_in_place(pins, starts, counts, start, stop):
                 break
         if ascending:
             continue
-        pins[first:last].sort()
+        sort_range(pins, first, last)
         kept = first + 1
         for j in range(first + 1, last):
             if pins[j] != pins[j - 1]:

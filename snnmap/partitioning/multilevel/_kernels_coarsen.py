@@ -156,7 +156,8 @@ def number_values(values, places):
             continue
         if n == len(distinct):  # half full: twice as many slots
             more = np.empty(n_slots, np.uint64)
-            more[:n] = distinct
+            for k in range(n):
+                more[k] = distinct[k]
             distinct = more
             n_slots *= 2
             slots = np.full(n_slots, -1, np.int64)

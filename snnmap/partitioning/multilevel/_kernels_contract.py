@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from snnmap._rows import mix64
+from snnmap._rows import mix64, sort_range
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +110,7 @@ def contract_level(level, clusters, n_clusters):
         n_slots *= 2
     slots = np.full(n_slots, -1, np.int32)
     seen = np.full(n_clusters, -1, np.int64)
-    n_new = 0
+    n_new = np.int64(0)
     end = np.int64(0)
     for g in range(n_nets):
         begin = end
@@ -122,7 +122,7 @@ def contract_level(level, clusters, n_clusters):
                 pins[end] = u
                 end += 1
                 hashed += mix64(uint64(u) * uint64(0x9E3779B97F4A7C15) + uint64(1))
-        pins[begin:end].sort()
+        sort_range(pins, begin, end)
         slot = np.int64(mix64(hashed) & uint64(n_slots - 1))
         found = -1
         while slots[slot] >= 0:
@@ -202,7 +202,8 @@ def pack_in_order(level, limits):
                 break
             if held.any():
                 part += 1
-                held[:] = 0
+                for i in range(len(held)):
+                    held[i] = 0
         parts[v] = part
         for i in range(len(held)):
             held[i] += more[i]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from snnmap._rows import mix64
+from snnmap._rows import mix64, sort_range
 
 _NONE = np.int64(-(1 << 62))
 _TRIES = 8  # candidates whose exact union is tested before a node stays alone
@@ -29,7 +29,10 @@ def scramble(x, seed):
 
 @njit(cache=True, nogil=True)
 def fill_state(level, parts, pins, sources, benefit, loads):
-    """Set the dense table and the loads of a partition; returns its connectivity (constant apart)."""
+    """Fill the dense table and the loads of a partition, given as zeros.
+
+    Returns its connectivity (constant apart).
+    """
     (
         net_offsets,
         net_pins,
@@ -46,9 +49,6 @@ def fill_state(level, parts, pins, sources, benefit, loads):
         resources,
     ) = level
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
-    pins[:] = 0
-    sources[:] = 0
-    loads[:] = 0
     total = np.int64(0)
     for v in range(len(parts)):
         for r in range(n_additive):
@@ -249,8 +249,9 @@ def rise(heap, places, keys, i):
 
 
 @njit(cache=True, nogil=True)
-def sink(heap, places, keys, n, i):
-    """Restore the heap of n entries after the key at place i fell."""
+def sink(heap, places, keys, n):
+    """Restore the heap of n entries after the key of the first fell."""
+    i = 0
     v = heap[i]
     while 2 * i + 1 < n:
         child = 2 * i + 1
@@ -299,7 +300,7 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     seen = np.full(n, -1, np.int32)
     moved = np.empty(n, np.int32)
     origins = np.empty(n, np.int32)
-    size = 0
+    size = np.int64(0)
     for v in range(n):
         b, gain = best_move(
             v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
@@ -314,20 +315,20 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     current = np.int64(0)
     best = np.int64(0)
     while size > 0 and n_moved - n_kept <= patience:
-        v = heap[0]
+        v = np.int64(heap[0])  # one type for all calls: compiled once
         b, gain = best_move(
             v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
         )
         if b >= 0 and gain < keys[v]:
             keys[v] = gain
-            sink(heap, places, keys, size, 0)
+            sink(heap, places, keys, size)
             continue
         size -= 1
         places[v] = -1
         if size > 0:
             heap[0] = heap[size]
             places[heap[0]] = 0
-            sink(heap, places, keys, size, 0)
+            sink(heap, places, keys, size)
         if b < 0:
             continue
         a = parts[v]
@@ -358,7 +359,8 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
                 if side == 0 and (pins[g, a] == 0 or pins[g, b] == 1):
                     n_sources = source_offsets[g + 1] - source_offsets[g]
                 for i in range(begin, end + n_sources):
-                    u = net_pins[i] if i < end else source_nodes[source_offsets[g] + i - end]
+                    at = source_offsets[g] + i - end
+                    u = np.int64(net_pins[i] if i < end else source_nodes[at])
                     if done[u] or seen[u] == n_moved:
                         continue
                     seen[u] = n_moved
@@ -376,7 +378,7 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
                         keys[u] = key
                         rise(heap, places, keys, places[u])
     for i in range(n_moved - 1, n_kept - 1, -1):
-        move(moved[i], origins[i], level, parts, pins, sources, benefit, loads)
+        move(np.int64(moved[i]), np.int64(origins[i]), level, parts, pins, sources, benefit, loads)
     return best
 
 
@@ -413,13 +415,15 @@ def cluster_nodes(level, limits, cap, target, within, seed):
     scores = np.zeros(n, np.int64)
     touched = np.empty(n, np.int32)
     stamps = np.full(n_nets, -1, np.int64)
-    order_keys = np.empty(n, np.uint64)
+    order = np.empty(n, np.int64)
     extra = np.zeros(n_distinct, np.int64)
     for v in range(n):
-        order_keys[v] = scramble(v, seed)
+        order[v] = np.int64(scramble(v, seed) >> uint64(33)) << 32 | v
+    sort_range(order, np.int64(0), np.int64(n))
     left = n
     stamp = np.int64(0)
-    for v in np.argsort(order_keys):
+    for rank in range(n):
+        v = order[rank] & np.int64(0xFFFFFFFF)
         if left <= target:
             break
         if not alone[v]:

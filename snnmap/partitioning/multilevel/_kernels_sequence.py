@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from snnmap._rows import sort_range
+
 
 @njit(cache=True, nogil=True)
 def replay_moves(
@@ -54,7 +56,7 @@ def replay_moves(
         most = last - first + last_source - first_source
         if most > len(events):
             events = np.empty(2 * most, np.int64)
-        n = 0
+        n = np.int64(0)
         for j in range(first, last):
             if targets[net_pins[j]] >= 0:
                 events[n] = (np.int64(ranks[net_pins[j]]) << 32) | j - first
@@ -68,7 +70,7 @@ def replay_moves(
         if n == 0:
             continue
         if n > 1:
-            events[:n].sort()
+            sort_range(events, np.int64(0), n)
         for s in range(offsets[g], offsets[g + 1]):
             pins[table_parts[s]] = table_pins[s]
             sources[table_parts[s]] = table_sources[s]

@@ -58,10 +58,10 @@ class Search:
         """Connectivity of `parts` and the dense table the kernels work on."""
         shape = (level.n_nets, n_parts)
         table = (
-            np.empty(shape, np.int32),
+            np.zeros(shape, np.int32),
+            np.zeros(shape, np.int64),
             np.empty(shape, np.int64),
-            np.empty(shape, np.int64),
-            np.empty((n_parts, len(self.limits)), np.int64),
+            np.zeros((n_parts, len(self.limits)), np.int64),
         )
         return int(ks.fill_state(tuple(level), parts, *table)), table
 
