@@ -217,6 +217,11 @@ class GpuBoard:
         """int64[n_parts]: cell of each part."""
         return np.asarray(self._ground.device.xp.asnumpy(self._cell_of), np.int64)
 
+    @property
+    def active(self) -> HostArray:
+        """bool[n_parts]: parts for which something changed since they last looked around."""
+        return np.asarray(self._ground.device.xp.asnumpy(self._active), bool)
+
     def swap_round(self, reach: int) -> int:
         """One round; returns what it saved (0 when nothing improves)."""
         ground, s = self._ground, self._settling

@@ -99,6 +99,7 @@ def test_swap_rounds_of_any_network(
             saved = [board.swap_round(reach) for board in boards]
             assert saved[0] == saved[1]
             assert np.array_equal(boards[0].cell_of, boards[1].cell_of)
+            assert np.array_equal(boards[0].active, boards[1].active)
             if not saved[0]:
                 break
 
