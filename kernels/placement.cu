@@ -37,6 +37,37 @@ struct Ways {
     }
 };
 
+// Boards of some chains and the proposals of a round on them: 8 bytes a field, filled by
+// engine_gpu.py in this order. Launches are many and short, and so are their lists of arguments.
+struct Boards {
+    Graph graph;
+    i64 n_parts;
+    const i64* table_x;
+    i64 n_x;
+    const i64* table_y;
+    i64 n_y, n_cells, n_rows;
+    const u8* locked;
+    i32 *cell_of, *part_at;
+    i64 n_chains;
+    i32* targets;
+    const i32 *order, *ranks;  // null: parts are settled in the order of their ids
+    i64* floors;               // null: gains must be above 0
+    u8* accepted;
+    i64* gains;
+    u64 *firsts, *changed, *saved;
+    i64 *clock, n_passes, top_epoch, epochs_a_round;
+    const i64 *exponentials, *temperatures, *radii;
+    i64 n_rounds, first_round;
+    const u64* seeds;
+    u64* losses;
+
+    __device__ __forceinline__ Ways ways() const {
+        return {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)};
+    }
+    // Epoch of the first pass of the round that the clock shows.
+    __device__ __forceinline__ u64 epoch() const { return static_cast<u64>(top_epoch - *clock * epochs_a_round); }
+};
+
 // Where parts are at the start of a round.
 struct AtStart {
     const i32* cell_of;
@@ -104,35 +135,30 @@ __device__ __forceinline__ i32 below(u64 bits, i64 n) {
 // A round of annealing: every movable part draws a cell near itself or near a part it is linked to,
 // and keeps it if gain > floor = -temperature * variate. Parallel over (chain, part), a warp each;
 // reads links and cells of neighbours. Random numbers are hashes of (seed, round, part).
-extern "C" __global__ void propose_random(
-    const i64* offsets, const i32* neighbours, const i64* rates, i64 n_parts, const i64* table_x, i64 n_x,
-    const i64* table_y, i64 n_y, i64 n_cells, i64 n_rows, const u8* locked, const i32* cell_of, const i32* part_at,
-    i64 n_chains, const i64* exponentials, const i64* temperatures, const i64* radii, i64 n_rounds, const i64* seeds,
-    const i64* clock, i64 first_round, i64 top_epoch, i64 epochs_a_round, i32* targets, i64* floors, u8* accepted,
-    u64* firsts, u64* losses) {
+extern "C" __global__ void propose_random(const Boards* boards) {
+    const Boards& all = *boards;
     const i64 place = Group<false>::index();
-    if (place >= n_chains * n_parts) return;
-    const i64 chain = place / n_parts;
-    const i32 p = static_cast<i32>(place % n_parts);
-    cell_of += chain * n_parts;
-    part_at += chain * n_cells;
-    const Graph graph = {offsets, neighbours, rates};
-    const Ways ways = {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)};
-    const i64 round = *clock;
-    const i64 at_round = chain * n_rounds + round;
-    const u64 stream = static_cast<u64>(first_round + round), seed = static_cast<u64>(seeds[chain]);
+    if (place >= all.n_chains * all.n_parts) return;
+    const i64 chain = place / all.n_parts;
+    const i32 p = static_cast<i32>(place % all.n_parts);
+    const i32* cell_of = all.cell_of + chain * all.n_parts;
+    const i32* part_at = all.part_at + chain * all.n_cells;
+    const u8* locked = all.locked;
+    const Graph graph = all.graph;
+    const i64 round = *all.clock, at_round = chain * all.n_rounds + round;
+    const u64 stream = static_cast<u64>(all.first_round + round), seed = all.seeds[chain];
     i32 b = -1, r = EMPTY, a = cell_of[p];
     u64 more = 0;
     if (!locked[p]) {
         const u64 bits = hash_bits(seed, stream, static_cast<u64>(p));
         more = hash_bits(seed, stream, ~static_cast<u64>(p));
-        i32 at = a, reach = static_cast<i32>(radii[at_round]);
-        const i64 degree = offsets[p + 1] - offsets[p];
+        i32 at = a, reach = static_cast<i32>(all.radii[at_round]);
+        const i64 first = graph.offsets[p], degree = graph.offsets[p + 1] - first;
         if (bits >> 62 == 0 && degree > 0) {
-            at = cell_of[neighbours[offsets[p] + below(bits, degree)]];
+            at = cell_of[graph.neighbours[first + below(bits, degree)]];
             reach = 1;
         }
-        const i32 rows = static_cast<i32>(n_rows), columns = static_cast<i32>(n_cells / n_rows);
+        const i32 rows = static_cast<i32>(all.n_rows), columns = static_cast<i32>(all.n_cells / all.n_rows);
         const i32 x = at / rows + below(more, 2 * reach + 1) - reach;
         const i32 y = at % rows + below(more >> 20, 2 * reach + 1) - reach;
         if (x >= 0 && y >= 0 && y < rows && x < columns) {
@@ -144,21 +170,21 @@ extern "C" __global__ void propose_random(
     bool kept = false;
     i64 floor = 0;
     if (b >= 0) {
-        const i64 gain = gain_of_swap(graph, ways, p, a, r, b, AtStart{cell_of});
-        floor = -(temperatures[at_round] >> 16) * exponentials[more >> 52];
+        const i64 gain = gain_of_swap(graph, all.ways(), p, a, r, b, AtStart{cell_of});
+        floor = -(all.temperatures[at_round] >> 16) * all.exponentials[more >> 52];
         kept = gain > floor;
         if (gain < 0 && Group<false>::rank() == 0) {
-            atomicAdd(losses + 2 * chain, static_cast<u64>(-gain >> 20));
-            atomicAdd(losses + 2 * chain + 1, 1ull);
+            atomicAdd(all.losses + 2 * chain, static_cast<u64>(-gain >> 20));
+            atomicAdd(all.losses + 2 * chain + 1, 1ull);
         }
     }
     if (Group<false>::rank() != 0) return;
-    targets[place] = kept ? b : -1;
-    floors[place] = floor;
-    accepted[place] = kept;
+    all.targets[place] = kept ? b : -1;
+    all.floors[place] = floor;
+    all.accepted[place] = kept;
     if (!kept) return;
-    const u64 entry = entry_of(static_cast<u64>(top_epoch - round * epochs_a_round), static_cast<u64>(p));
-    firsts += 2 * chain * n_cells;
+    const u64 entry = entry_of(all.epoch(), static_cast<u64>(p));
+    u64* firsts = all.firsts + 2 * chain * all.n_cells;
     atomicMin(firsts + a, entry);
     atomicMin(firsts + b, entry);
 }
@@ -287,38 +313,30 @@ extern "C" __global__ void rank_proposals(const i64* sorted, i64 n, const i32* c
     atomicMin(firsts + targets[p], entry);
 }
 
-// Boards and proposals of one chain during the passes that settle them.
-struct Round {
-    Graph graph;
-    Ways ways;
-    const i32 *cell_of, *part_at, *targets, *order, *ranks;
-    const i64* floors;
-    u8* accepted;
-    i64* gains;
-    u64* firsts;
-    i64 n_cells;
-};
-
 // Pass number `pass`: the warp decides the proposal of part p; whether the decision changed.
-__device__ __forceinline__ bool decide(const Round& round, i32 p, u64 epoch, i64 pass) {
-    const i32 b = round.targets[p];
+__device__ __forceinline__ bool decide(const Boards& all, i64 chain, i32 p, u64 epoch, i64 pass) {
+    const i64 place = chain * all.n_parts + p;
+    const i32 b = all.targets[place];
     if (b < 0) return false;
-    const i32 a = round.cell_of[p], r = round.part_at[b];
-    const u64 rank = static_cast<u64>(round.ranks ? round.ranks[p] : p);
-    const u64* firsts = round.firsts + (pass & 1) * round.n_cells;
-    const AfterEarlier now = {round.cell_of, round.targets, round.order, firsts, epoch, rank};
+    const i32* cell_of = all.cell_of + chain * all.n_parts;
+    const i32 a = cell_of[p], r = all.part_at[chain * all.n_cells + b];
+    const u64 rank = static_cast<u64>(all.ranks ? all.ranks[p] : p);
+    u64* firsts = all.firsts + 2 * chain * all.n_cells;
+    const u64* known = firsts + (pass & 1) * all.n_cells;
+    const i32* targets = all.targets + chain * all.n_parts;
+    const AfterEarlier now = {cell_of, targets, all.order, known, epoch, rank};
     bool yes = now.taker(a) >= rank && now.taker(b) >= rank;
     if (yes) {
-        const i64 gain = gain_of_swap(round.graph, round.ways, p, a, r, b, now);
-        yes = gain > (round.floors ? round.floors[p] : 0);
-        if (Group<false>::rank() == 0) round.gains[p] = gain;
+        const i64 gain = gain_of_swap(all.graph, all.ways(), p, a, r, b, now);
+        yes = gain > (all.floors ? all.floors[place] : 0);
+        if (Group<false>::rank() == 0) all.gains[place] = gain;
     }
-    const bool changed = yes != (round.accepted[p] != 0);
+    const bool changed = yes != (all.accepted[place] != 0);
     __syncwarp();
     if (Group<false>::rank() == 0) {
-        round.accepted[p] = yes;
+        all.accepted[place] = yes;
         if (yes) {
-            u64* next = round.firsts + ((pass + 1) & 1) * round.n_cells;
+            u64* next = firsts + ((pass + 1) & 1) * all.n_cells;
             atomicMin(next + a, entry_of(epoch - 1, rank));
             atomicMin(next + b, entry_of(epoch - 1, rank));
         }
@@ -328,63 +346,32 @@ __device__ __forceinline__ bool decide(const Round& round, i32 p, u64 epoch, i64
 
 // One pass over all proposals, unless the pass before changed nothing. `changed[chain, pass]` becomes
 // the epoch of the pass if it changed a decision. Parallel over (chain, part), a warp each.
-extern "C" __global__ void decide_all(
-    const i64* offsets, const i32* neighbours, const i64* rates, i64 n_parts, const i64* table_x, i64 n_x,
-    const i64* table_y, i64 n_y, i64 n_cells, const i32* cell_of, const i32* part_at, i64 n_chains, const i64* clock,
-    i64 top_epoch, i64 epochs_a_round, const i32* targets, const i32* order, const i32* ranks, const i64* floors,
-    u8* accepted, i64* gains, u64* firsts, u64* changed, i64 n_passes, i64 pass) {
+extern "C" __global__ void decide_all(const Boards* boards, i64 pass) {
+    const Boards& all = *boards;
     const i64 place = Group<false>::index();
-    if (place >= n_chains * n_parts) return;
-    const i64 chain = place / n_parts;
-    const u64 epoch = static_cast<u64>(top_epoch - *clock * epochs_a_round - pass);
-    changed += chain * n_passes;
+    if (place >= all.n_chains * all.n_parts) return;
+    const i64 chain = place / all.n_parts;
+    const u64 epoch = all.epoch() - static_cast<u64>(pass);
+    u64* changed = all.changed + chain * all.n_passes;
     if (pass > 0 && changed[pass - 1] != epoch + 1) return;
-    const i64 skip = chain * n_parts;
-    const Round round = {{offsets, neighbours, rates},
-                         {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)},
-                         cell_of + skip,
-                         part_at + chain * n_cells,
-                         targets + skip,
-                         order,
-                         ranks,
-                         floors ? floors + skip : nullptr,
-                         accepted + skip,
-                         gains + skip,
-                         firsts + 2 * chain * n_cells,
-                         n_cells};
-    if (decide(round, static_cast<i32>(place - skip), epoch, pass) && Group<false>::rank() == 0) changed[pass] = epoch;
+    const i32 p = static_cast<i32>(place - chain * all.n_parts);
+    if (decide(all, chain, p, epoch, pass) && Group<false>::rank() == 0) changed[pass] = epoch;
 }
 
 // Further passes until one changes nothing, for chains whose last pass of `decide_all` still changed
 // something; a block for each chain, a warp for each part in turn.
-extern "C" __global__ void decide_rest(
-    const i64* offsets, const i32* neighbours, const i64* rates, i64 n_parts, const i64* table_x, i64 n_x,
-    const i64* table_y, i64 n_y, i64 n_cells, const i32* cell_of, const i32* part_at, i64 n_chains, const i64* clock,
-    i64 top_epoch, i64 epochs_a_round, const i32* targets, const i32* order, const i32* ranks, const i64* floors,
-    u8* accepted, i64* gains, u64* firsts, const u64* changed, i64 n_passes) {
-    const i64 chain = blockIdx.x;
-    if (chain >= n_chains) return;
-    u64 epoch = static_cast<u64>(top_epoch - *clock * epochs_a_round - n_passes);
-    if (changed[chain * n_passes + n_passes - 1] != epoch + 1) return;
-    const i64 skip = chain * n_parts;
-    const Round round = {{offsets, neighbours, rates},
-                         {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)},
-                         cell_of + skip,
-                         part_at + chain * n_cells,
-                         targets + skip,
-                         order,
-                         ranks,
-                         floors ? floors + skip : nullptr,
-                         accepted + skip,
-                         gains + skip,
-                         firsts + 2 * chain * n_cells,
-                         n_cells};
+extern "C" __global__ void decide_rest(const Boards* boards) {
+    const Boards& all = *boards;
+    const i64 chain = blockIdx.x, n_passes = all.n_passes;
+    if (chain >= all.n_chains) return;
+    u64 epoch = all.epoch() - static_cast<u64>(n_passes);
+    if (all.changed[chain * n_passes + n_passes - 1] != epoch + 1) return;
     __shared__ i32 any;
     for (i64 pass = n_passes;; ++pass, --epoch) {
         if (threadIdx.x == 0) any = 0;
         __syncthreads();
-        for (i64 p = threadIdx.x >> 5; p < n_parts; p += blockDim.x >> 5)
-            if (decide(round, static_cast<i32>(p), epoch, pass)) any = 1;
+        for (i64 p = threadIdx.x >> 5; p < all.n_parts; p += blockDim.x >> 5)
+            if (decide(all, chain, static_cast<i32>(p), epoch, pass)) any = 1;
         __syncthreads();
         const i32 again = any;
         __syncthreads();
@@ -394,23 +381,23 @@ extern "C" __global__ void decide_rest(
 
 // Make the accepted swaps, which share no cell; add up what they save and how many they are, and let
 // the clock go on. Parallel over (chain, part), a thread each.
-extern "C" __global__ void apply_swaps(i64 n_parts, i64 n_cells, i64 n_chains, const i32* targets, const u8* accepted,
-                                       const i64* gains, i32* cell_of, i32* part_at, u64* saved, i64* clock) {
+extern "C" __global__ void apply_swaps(const Boards* boards) {
+    const Boards& all = *boards;
     const i64 place = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (place == 0) *clock += 1;
-    if (place >= n_chains * n_parts) return;
-    const i32 b = targets[place];
-    if (b < 0 || !accepted[place]) return;
-    const i64 chain = place / n_parts;
-    const i32 p = static_cast<i32>(place % n_parts);
-    cell_of += chain * n_parts;
-    part_at += chain * n_cells;
+    if (place == 0) *all.clock += 1;
+    if (place >= all.n_chains * all.n_parts) return;
+    const i32 b = all.targets[place];
+    if (b < 0 || !all.accepted[place]) return;
+    const i64 chain = place / all.n_parts;
+    const i32 p = static_cast<i32>(place % all.n_parts);
+    i32* cell_of = all.cell_of + chain * all.n_parts;
+    i32* part_at = all.part_at + chain * all.n_cells;
     const i32 a = cell_of[p], r = part_at[b];
     part_at[a] = r;
     part_at[b] = p;
     cell_of[p] = b;
     if (r >= 0) cell_of[r] = a;
-    atomicAdd(saved + chain, static_cast<u64>(gains[place]));
+    atomicAdd(all.saved + chain, static_cast<u64>(all.gains[place]));
 }
 
 // Mark the parts around which something changed (all zero before): moved ones, those linked to them,

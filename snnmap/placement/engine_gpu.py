@@ -158,36 +158,43 @@ class Settling:
         self.clock = xp.zeros(1, np.int64)
         self.step = n + _PASSES + 4
 
-    def epochs(self, n_rounds: int) -> tuple[int, int]:
-        """(epoch of the first pass when the clock says 0, if `n_rounds` were played before, step)."""
-        return _TOP_EPOCH - n_rounds * self.step, self.step
+    def top_epoch(self, n_rounds: int) -> int:
+        """Epoch of the first pass when the clock says 0, if `n_rounds` were played before."""
+        return _TOP_EPOCH - n_rounds * self.step
 
-    def steps(
+    def boards(
         self,
         cell_of: Array,
         part_at: Array,
-        epochs: tuple[int, int],
+        top_epoch: int,
         *,
-        order: Any = None,
-        ranks: Any = None,
-        floors: Any = None,
-    ) -> list[Callable[[], None]]:
-        """What to start, in this order, once the proposals and `firsts` are filled.
+        order: Array = None,
+        ranks: Array = None,
+        floors: Array = None,
+        schedule: tuple[Any, ...] = (None, None, None, 0, 0, None, None),
+    ) -> Array:
+        """uint64[n_fields] on the device: the struct `Boards` of the kernels.
 
         Without `order` and `ranks` parts are settled in the order of their ids; without `floors`
-        gains must be above 0.
+        gains must be above 0; only annealing has a `schedule`.
         """
-        ground, device = self.ground, self.ground.device
-        state = (*ground.head, cell_of, part_at, self.n_boards, self.clock, *epochs)
-        proposals = (self.targets, order, ranks, floors, self.accepted, self.gains, self.firsts)
-        args = (*state, *proposals, self.changed, _PASSES)
-        n = self.n_boards * ground.n_parts
-        prepare = partial(device.prepare, "placement")
-        passes = [prepare("decide_all", -(-n // _WARPS), (*args, k)) for k in range(_PASSES)]
-        rest = prepare("decide_rest", self.n_boards, args)
-        sizes = (ground.n_parts, ground.n_cells, self.n_boards)
-        swaps = (self.targets, self.accepted, self.gains, cell_of, part_at, self.saved, self.clock)
-        return [*passes, rest, prepare("apply_swaps", -(-n // THREADS), (*sizes, *swaps))]
+        ground = self.ground
+        proposals = (self.targets, order, ranks, floors, self.accepted, self.gains)
+        passes = (self.firsts, self.changed, self.saved, self.clock, _PASSES, top_epoch, self.step)
+        where = (ground.locked, cell_of, part_at, self.n_boards)
+        fields = (*ground.head, ground.n_rows, *where, *proposals, *passes, *schedule)
+        self._kept = fields  # the device holds their addresses only
+        return ground.device.xp.asarray(np.array([_word(field) for field in fields], np.uint64))
+
+    def steps(self, boards: Array) -> list[Callable[[], None]]:
+        """What to start, in this order, once the proposals and `firsts` are filled."""
+        n = self.n_boards * self.ground.n_parts
+        prepare = partial(self.ground.device.prepare, "placement")
+        return [
+            *(prepare("decide_all", -(-n // _WARPS), (boards, k)) for k in range(_PASSES)),
+            prepare("decide_rest", self.n_boards, (boards,)),
+            prepare("apply_swaps", -(-n // THREADS), (boards,)),
+        ]
 
     def take_saved(self) -> HostArray:
         """int64[n_boards]: what swaps saved since the last call."""
@@ -206,10 +213,15 @@ class GpuBoard:
         self._active = xp.ones(ground.n_parts, np.uint8)
         self._order = xp.empty(ground.n_parts, np.int32)
         self._ranks = xp.empty(ground.n_parts, np.int32)
-        boards = (self._cell_of, self._part_at)
-        self._steps = self._settling.steps(
-            *boards, self._settling.epochs(0), order=self._order, ranks=self._ranks
+        settling = self._settling
+        boards = settling.boards(
+            self._cell_of,
+            self._part_at,
+            settling.top_epoch(0),
+            order=self._order,
+            ranks=self._ranks,
         )
+        self._steps = settling.steps(boards)
         self._looked, self._rounds = 0, 0
 
     @property
@@ -235,7 +247,7 @@ class GpuBoard:
         else:
             ground.call("propose_far", THREADS * n, *state, *self._fields(), reach, *proposals)
         by_gain = ground.device.xp.argsort(-s.gains[0])
-        args = (by_gain, n, self._cell_of, s.targets, s.epochs(self._rounds)[0])
+        args = (by_gain, n, self._cell_of, s.targets, s.top_epoch(self._rounds))
         results = (self._order, self._ranks, s.accepted, s.firsts)
         ground.call("rank_proposals", n, *args, *results)
         before = self._cell_of.copy()
@@ -290,22 +302,28 @@ class GpuChains:
         """As :meth:`snnmap.placement.engine_cpu.CpuChains.rounds`."""
         ground, s, xp = self._ground, self._settling, self._ground.device.xp
         n, n_rounds = self._n * ground.n_parts, temperatures.shape[1]
-        epochs = s.epochs(self._played)
+        top_epoch = s.top_epoch(self._played)
         self._played += n_rounds
         s.clock[:] = 0
         self._losses[:] = 0
         given = (xp.asarray(np.ascontiguousarray(a)) for a in (temperatures, radii))
-        boards = (self._cell_of, self._part_at)
-        args = (*ground.head, ground.n_rows, ground.locked, *boards, self._n, self._exponentials)
-        schedule = (*given, n_rounds, xp.asarray(seeds), s.clock, first, *epochs)
-        results = (s.targets, self._floors, s.accepted, s.firsts, self._losses)
-        propose = ground.device.prepare(
-            "placement", "propose_random", -(-n // _WARPS), (*args, *schedule, *results)
-        )
-        steps = s.steps(*boards, epochs, floors=self._floors)
+        schedule = (self._exponentials, *given, n_rounds, first, xp.asarray(seeds), self._losses)
+        where = (self._cell_of, self._part_at, top_epoch)
+        boards = s.boards(*where, floors=self._floors, schedule=schedule)
+        propose = ground.device.prepare("placement", "propose_random", -(-n // _WARPS), (boards,))
+        steps = s.steps(boards)
         for _ in range(n_rounds):
             propose()
             for start in steps:
                 start()
         losses = xp.asnumpy(self._losses).astype(np.int64)
         return np.column_stack([s.take_saved(), losses])
+
+
+def _word(value: Any) -> int:
+    """A field of the kernels' struct as 64 bits: an array's address, 0 for none, or an integer."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value % 2**64
+    return int(value.__cuda_array_interface__["data"][0])

@@ -26,6 +26,10 @@ _STATIC_BYTES = 4 * 1024  # at most what kernels take of it by themselves
 class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
     """A device array: operations with host arrays are errors, as in CuPy."""
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"data": (self.ctypes.data, False)}
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         return _on_device(getattr(ufunc, method))(*inputs, **named)
 
