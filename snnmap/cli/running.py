@@ -90,7 +90,7 @@ def _map(job: Job, profile: HardwareProfile, progress: TerminalProgress) -> Mapp
     from snnmap.cli.warmup import announce
     from snnmap.mapping import map_network
 
-    announce(progress)
+    announce(progress, placing=not job.only_partition)
     network, source = load(
         job.network,
         progress,

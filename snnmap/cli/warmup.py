@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import subprocess
+import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
+from snnmap.parallel import thread_count
 from snnmap.progress import Progress
 
 if TYPE_CHECKING:
@@ -67,10 +71,37 @@ def _unstructured(n_nodes: int = 4000, fan_out: int = 40) -> Hypergraph:
     )
 
 
-def announce(progress: TerminalProgress) -> None:
-    """Have the progress say that this run compiles, if it does and takes long."""
-    if not is_compiled():
-        progress.excuse("first use: compiling (once; later runs start at once)")
+def announce(progress: TerminalProgress, *, placing: bool = True) -> None:
+    """Have the progress say that this run compiles, if it does and takes long.
+
+    What placement and traffic need is then compiled by a second process, while this one is busy
+    with the partitioner's part: Numba compiles on one core only, and both share the cache.
+
+    Args:
+        progress: who says it.
+        placing: whether this run will place parts.
+    """
+    if is_compiled():
+        return
+    progress.excuse("first use: compiling (once; later runs start at once)")
+    if placing and thread_count() > 1:
+        command = "from snnmap.cli.warmup import compile_placement; compile_placement()"
+        quiet: Any = {f"std{name}": subprocess.DEVNULL for name in ("in", "out", "err")}
+        helper = subprocess.Popen([sys.executable, "-c", command], **quiet)
+        atexit.register(helper.wait)
+
+
+def compile_placement() -> None:
+    """Place and measure a few parts, so that all compiled code that this takes is in the cache."""
+    from snnmap.hardware import load_profile
+    from snnmap.partitioning.metrics import measure
+    from snnmap.placement import place
+    from snnmap.traffic import measure_traffic
+
+    profile = load_profile("loihi64")
+    parts = _unstructured(n_nodes=40, fan_out=8)
+    measure(parts, np.arange(parts.n_nodes))
+    measure_traffic(parts, place(parts, profile), profile)
 
 
 def is_compiled() -> bool:
