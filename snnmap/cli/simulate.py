@@ -144,6 +144,7 @@ def command(
     else:
         graph, streams = axon_graph(stored)
         times, neurons, notes = read_recording(spikes, len(stored.node_parts), stored.populations)
+        notes += unsent(stored, neurons, streams[0])
         sent = recorded_spikes(times, neurons, streams, timestep_ms=step_ms)
         if timesteps is not None:
             sent = sent.first(timesteps)
@@ -214,6 +215,28 @@ def axon_graph(
     return graph, (offsets, np.argsort(neurons, kind="stable"))
 
 
+def unsent(
+    stored: StoredMapping, neurons: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]
+) -> list[str]:
+    """Notes on recorded spikes that nothing sends: of inputs off the chip, of neurons without axon.
+
+    Args:
+        stored: the mapping.
+        neurons: int64[n_spikes], who fired.
+        offsets: int64[n_neurons + 1] of the neurons' axons on the chip.
+    """
+    import numpy as np
+
+    away = stored.node_parts[neurons] < 0
+    mute = ~away & (np.diff(offsets)[neurons] == 0)
+    found = ((away, "inputs off the chip, which"), (mute, "neurons without axons, which"))
+    return [
+        f"{np.count_nonzero(which):,} of {len(neurons):,} spikes are of {whose} send nothing here"
+        for which, whose in found
+        if which.any()
+    ]
+
+
 def simulation_text(report: SimulationReport, record: dict[str, Any]) -> str:
     """The summary for people."""
     from snnmap.report import count, quantity, table
@@ -238,7 +261,7 @@ def simulation_text(report: SimulationReport, record: dict[str, Any]) -> str:
         ("  mean share of used links", _percent(record["mean_link_share"])),
         ("  largest share of a link", _percent(record["max_link_share"])),
     ]
-    notes = [f"spikes: {note}" for note in record["notes"]]
+    notes = [f"note: {note}" for note in record["notes"]]
     if not report.has_latency:
         notes.append("note: the profile has no latencies; times are those of waiting only")
     if report.bandwidth_spikes_s is None:
@@ -279,7 +302,7 @@ def write_simulation(
     per_link = report.link_counts.sum(axis=0)
     edges = np.linspace(0.0, float(report.latencies_ns.max(initial=1.0)), N_BINS + 1)
     spread, _ = np.histogram(report.latencies_ns, edges)
-    with result_folder(folder) as stage, writing(folder):
+    with result_folder(folder, known=(*FILES, FIGURE)) as stage, writing(folder):
         (stage / FILES[0]).write_text(json.dumps(record, indent=1) + "\n")
         _write_csv(
             stage / FILES[1],

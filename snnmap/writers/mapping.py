@@ -59,6 +59,7 @@ RESULT_FILES = (
     "simulation_latency.csv",
     "simulation_links.csv",
     "simulation_time.csv",
+    "simulation.png",
     *FIGURES,
 )
 """Names in a result folder (`snnmap simulate` adds some); a later run removes stale ones."""

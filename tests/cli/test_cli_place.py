@@ -148,6 +148,19 @@ def test_simulate_sonata_spikes(placed: Path, tmp_path: Path, capsys: Capture) -
     assert "add @POPULATION, one of input, conv1" in capsys.readouterr().err
 
 
+def test_recorded_spikes_that_nothing_sends_are_said(tmp_path: Path, capsys: Capture) -> None:
+    out, file = tmp_path / "out", tmp_path / "spikes.csv"
+    words = "map lenet -p loihi64 -a one-pass --placer snake --inputs-off-chip --no-plots -q -o"
+    assert main([*words.split(), str(out)]) == 0
+    last = len(read_mapping(out).node_parts) - 1  # an output: no axon leaves it
+    file.write_text(f"time_ms,neuron\n1,0\n2,3072\n3,1\n4,{last}\n")
+    assert main(["simulate", str(out), "--spikes", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "note: 2 of 4 spikes are of inputs off the chip, which send nothing here" in text
+    assert "note: 1 of 4 spikes are of neurons without axons, which send nothing here" in text
+    assert ": 1 spikes in 5 time steps" in text
+
+
 def test_simulate_recorded_spikes(placed: Path, tmp_path: Path, capsys: Capture) -> None:
     """One spike of a neuron reaches every core that its axon does, and nothing else moves."""
     stored = read_mapping(placed)
