@@ -40,19 +40,26 @@ def command() -> None:
 
 
 def exercise(progress: Progress) -> None:
-    """Map a layered and an unstructured network with every algorithm."""
+    """Map a layered and an unstructured network with every algorithm; improve and simulate one."""
     from snnmap.hardware import load_profile
     from snnmap.mapping import map_network
     from snnmap.networks import load_network
     from snnmap.partitioning import ALGORITHMS
+    from snnmap.traffic import poisson_spikes, simulate
 
     networks = [load_network("lenet"), _unstructured()]
     profile = load_profile("loihi64")
-    progress.start("compiling (once)", total=len(ALGORITHMS) * len(networks), unit="runs")
+    n_runs = len(ALGORITHMS) * len(networks) + 1
+    progress.start("compiling (once)", total=n_runs, unit="runs")
     for name in ALGORITHMS:
         for network in networks:
             map_network(network, profile, algorithm=name)
             progress.advance(note=name)
+    mapping = map_network(networks[0], profile, algorithm="one-pass", joint=True)
+    assert mapping.placement is not None
+    spikes = poisson_spikes(mapping.part_graph, 10)
+    simulate(mapping.part_graph, mapping.placement, profile, spikes)
+    progress.advance(note="joint improvement, simulation")
     progress.finish()
 
 

@@ -112,10 +112,11 @@ def fill_lists(net, state):
     """Fill the empty lists of all groups."""
     for g in range(len(net.group_offsets) - 1):
         for i in range(net.group_offsets[g], net.group_offsets[g + 1]):
-            add_destination(net, state, g, state.parts[net.destinations[i]], 1)
+            add_destination(net, state, g, np.int64(state.parts[net.destinations[i]]), 1)
         for e in range(net.hedge_offsets[g], net.hedge_offsets[g + 1]):
             for i in range(net.source_offsets[e], net.source_offsets[e + 1]):
-                add_source(net, state, g, state.parts[net.sources[i]], 1, net.rates[e])
+                part = np.int64(state.parts[net.sources[i]])
+                add_source(net, state, g, part, 1, net.rates[e])
 
 
 @njit(cache=True, nogil=True)
@@ -134,7 +135,7 @@ def total_cost(net, state, costs):
     total = 0
     for g in range(len(net.group_offsets) - 1):
         for i in range(net.group_offsets[g], net.group_offsets[g] + state.to_lengths[g]):
-            total += cost_of_copy(net, state, costs, g, state.to_parts[i])
+            total += cost_of_copy(net, state, costs, g, np.int64(state.to_parts[i]))
     return total
 
 
@@ -158,10 +159,10 @@ def gain_of_move(net, state, costs, n, b):
     First its axons start elsewhere, then it is reached elsewhere; a node that its own axon reaches
     meets that group with its source already moved.
     """
-    a = state.parts[n]
+    a = np.int64(state.parts[n])
     gain, inbound = 0, 0
     for j in range(net.out_offsets[n], net.out_offsets[n + 1]):
-        e = net.out_hedges[j]
+        e = np.int64(net.out_hedges[j])
         g = net.hedge_groups[e]
         at_a, at_b = 0, 0
         for i in range(net.group_offsets[g], net.group_offsets[g] + state.to_lengths[g]):
@@ -177,7 +178,7 @@ def gain_of_move(net, state, costs, n, b):
             if at_b == 0:
                 gain -= net.rates[e] * (costs[b, b] - costs[a, b])
     for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
-        g = net.in_groups[j]
+        g = np.int64(net.in_groups[j])
         at_a, at_b = 0, 0
         for i in range(net.group_offsets[g], net.group_offsets[g] + state.to_lengths[g]):
             if state.to_parts[i] == a:
@@ -216,7 +217,7 @@ def account(net, state, n, part, sign, count_incident):
     """
     inbound, outbound, incident = 0, 0, 0
     for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
-        g = net.in_groups[j]
+        g = np.int64(net.in_groups[j])
         if reaches(net, state, g, part):
             continue
         inbound += net.group_axons[g]
@@ -225,7 +226,7 @@ def account(net, state, n, part, sign, count_incident):
                 if not has_source(net, state, e, part, n):
                     incident += net.axon_counts[e]
     for j in range(net.out_offsets[n], net.out_offsets[n + 1]):
-        e = net.out_hedges[j]
+        e = np.int64(net.out_hedges[j])
         if has_source(net, state, e, part, n):
             continue
         outbound += net.axon_counts[e]
@@ -243,17 +244,19 @@ def account(net, state, n, part, sign, count_incident):
 @njit(cache=True, nogil=True)
 def move(net, state, n, b, count_incident):
     """Take node n to part b."""
-    a = state.parts[n]
-    for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
-        add_destination(net, state, net.in_groups[j], a, -1)
-    account(net, state, n, a, -1, count_incident)
-    account(net, state, n, b, 1, count_incident)
-    for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
-        add_destination(net, state, net.in_groups[j], b, 1)
+    a = np.int64(state.parts[n])
+    for step in range(4):  # pins out of a, loads off a, loads onto b, pins into b
+        part, sign = (a, -1) if step < 2 else (b, 1)
+        if step == 1 or step == 2:
+            account(net, state, n, part, sign, count_incident)
+            continue
+        for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
+            add_destination(net, state, np.int64(net.in_groups[j]), part, sign)
     for j in range(net.out_offsets[n], net.out_offsets[n + 1]):
-        e = net.out_hedges[j]
-        add_source(net, state, net.hedge_groups[e], a, -1, -net.rates[e])
-        add_source(net, state, net.hedge_groups[e], b, 1, net.rates[e])
+        e = np.int64(net.out_hedges[j])
+        for side in range(2):
+            part, sign = (b, 1) if side else (a, -1)
+            add_source(net, state, net.hedge_groups[e], part, sign, sign * net.rates[e])
     state.parts[n] = b
 
 
@@ -274,24 +277,25 @@ def is_allowed(net, state, limits, max_destinations, n, a, b):
 @njit(cache=True, nogil=True)
 def find_candidates(net, state, n, tally, touched, candidates):
     """Parts that node n has most to do with, at most CANDIDATES; returns how many."""
-    a = state.parts[n]
+    a = np.int64(state.parts[n])
     n_touched = 0
     for j in range(net.in_offsets[n], net.in_offsets[n + 1]):
-        g = net.in_groups[j]
+        g = np.int64(net.in_groups[j])
         low = net.source_offsets[net.hedge_offsets[g]]
         weight = 1
         for i in range(low, low + state.from_lengths[g]):
             weight += state.from_rates[i]
         for i in range(net.group_offsets[g], net.group_offsets[g] + state.to_lengths[g]):
-            n_touched = count(tally, touched, n_touched, state.to_parts[i], weight)
+            n_touched = count(tally, touched, n_touched, np.int64(state.to_parts[i]), weight)
         for i in range(low, low + state.from_lengths[g]):
             rate = 1 + state.from_rates[i]
-            n_touched = count(tally, touched, n_touched, state.from_parts[i], rate)
+            n_touched = count(tally, touched, n_touched, np.int64(state.from_parts[i]), rate)
     for j in range(net.out_offsets[n], net.out_offsets[n + 1]):
-        e = net.out_hedges[j]
+        e = np.int64(net.out_hedges[j])
         g = net.hedge_groups[e]
         for i in range(net.group_offsets[g], net.group_offsets[g] + state.to_lengths[g]):
-            n_touched = count(tally, touched, n_touched, state.to_parts[i], 1 + net.rates[e])
+            weight = 1 + net.rates[e]
+            n_touched = count(tally, touched, n_touched, np.int64(state.to_parts[i]), weight)
     tally[a] = 0
     n_found = 0
     while n_found < CANDIDATES:
@@ -323,6 +327,36 @@ def count(tally, touched, n_touched, part, weight):
 
 
 @njit(cache=True, nogil=True)
+def attempt(net, state, costs, limits, max_destinations, nodes, targets, count):
+    """Move nodes[:count] to targets[:count], one after the other; what it saves.
+
+    If that is nothing, or a limit is broken, all of them go back and it is 0. The moves are among
+    two parts.
+    """
+    incident = limits[3] < 1 << 60
+    origins = np.empty(2, np.int64)
+    saved = 0
+    for step in range(2 * count):
+        if step == count:
+            allowed = saved > 0
+            for i in range(count):
+                allowed = allowed and is_allowed(
+                    net, state, limits, max_destinations, nodes[i], origins[i], targets[i]
+                )
+            if allowed:
+                return saved
+        if step < count:
+            n, to = nodes[step], targets[step]
+            origins[step] = state.parts[n]
+            gain, _ = gain_of_move(net, state, costs, n, to)
+            saved += gain
+        else:
+            n, to = nodes[2 * count - 1 - step], origins[2 * count - 1 - step]
+        move(net, state, n, to, incident)
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def improve_pass(net, state, costs, limits, max_destinations, waiting, hopes):
     """Move every node, in order, to the part that saves most; swap it where a limit is in the way.
 
@@ -337,12 +371,13 @@ def improve_pass(net, state, costs, limits, max_destinations, waiting, hopes):
     candidates = np.empty(CANDIDATES, np.int64)
     gains = np.empty(CANDIDATES, np.int64)
     inbound = np.empty(CANDIDATES, np.int64)
-    incident = limits[3] < 1 << 60
+    nodes = np.empty(2, np.int64)
+    targets = np.empty(2, np.int64)
     saved, moves = 0, 0
     for n in range(len(state.parts)):
-        a = state.parts[n]
+        a = np.int64(state.parts[n])
         n_found = find_candidates(net, state, n, tally, touched, candidates)
-        done, partner, most = False, -1, 0
+        partner, most = -1, 0
         for c in range(n_found):
             b = candidates[c]
             gains[c], inbound[c] = gain_of_move(net, state, costs, n, b)
@@ -351,42 +386,33 @@ def improve_pass(net, state, costs, limits, max_destinations, waiting, hopes):
                 waiting[b, a] = m = -1
             if m >= 0 and gains[c] + hopes[b, a] > most:
                 partner, most = m, gains[c] + hopes[b, a]
-        for k in range(n_found):  # the best that is allowed; the best of all may wait
-            c = int(np.argmax(gains[:n_found]))
-            b, gain = candidates[c], gains[c]
-            if gain <= 0:
-                break
-            gains[c] = 0
-            if (
-                state.loads[0, b] + net.node_sizes[n] <= limits[0]
-                and state.loads[1, b] + inbound[c] <= limits[1]
-                and state.loads[4, b] + net.fan_ins[n] <= limits[4]
-            ):
-                move(net, state, n, b, incident)
-                if is_allowed(net, state, limits, max_destinations, n, a, b):
-                    saved += gain
-                    moves += 1
-                    done = True
+        for k in range(
+            n_found + 1
+        ):  # the best that is allowed, then a swap; the best of all may wait
+            nodes[0], count = n, 1
+            if k < n_found:
+                c = int(np.argmax(gains[:n_found]))
+                b, gain = candidates[c], gains[c]
+                gains[c] = 0
+                if gain <= 0:
+                    continue
+                targets[0] = b
+                fits = (
+                    state.loads[0, b] + net.node_sizes[n] <= limits[0]
+                    and state.loads[1, b] + inbound[c] <= limits[1]
+                    and state.loads[4, b] + net.fan_ins[n] <= limits[4]
+                )
+            else:
+                fits = partner >= 0
+                if fits:
+                    nodes[1], targets[0], targets[1], count = partner, state.parts[partner], a, 2
+                    waiting[targets[0], a] = -1
+            if fits:
+                found = attempt(net, state, costs, limits, max_destinations, nodes, targets, count)
+                if found > 0:
+                    saved += found
+                    moves += count
                     break
-                move(net, state, n, a, incident)
-            if k == 0 and (waiting[a, b] < 0 or gain > hopes[a, b]):
+            if k == 0 and n_found and (waiting[a, b] < 0 or gain > hopes[a, b]):
                 waiting[a, b], hopes[a, b] = n, gain
-        if done or partner < 0:
-            continue
-        m, b = partner, state.parts[partner]
-        waiting[b, a] = -1
-        gain, _ = gain_of_move(net, state, costs, n, b)
-        move(net, state, n, b, incident)
-        back, _ = gain_of_move(net, state, costs, m, a)
-        move(net, state, m, a, incident)
-        if (
-            gain + back > 0
-            and is_allowed(net, state, limits, max_destinations, n, a, b)
-            and is_allowed(net, state, limits, max_destinations, m, a, b)
-        ):
-            saved += gain + back
-            moves += 2
-            continue
-        move(net, state, m, b, incident)
-        move(net, state, n, a, incident)
     return saved, moves
