@@ -31,12 +31,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
 from snnmap import __version__, _csr
 from snnmap.hardware import HardwareProfile
 from snnmap.writers.assignments import write_partition, write_placement
+from snnmap.writers.hdf5 import hdf5_file
 
 if TYPE_CHECKING:
     from snnmap.mapping import Mapping
@@ -249,7 +249,7 @@ def write_h5(mapping: Mapping, path: Path) -> None:
         tables["parts/core"] = cores
         size = (mapping.profile.width, mapping.profile.height)
         tables["parts/chip"] = (cores // np.array(size, np.int32)).astype(np.int32)
-    with h5py.File(path, "w") as file:
+    with hdf5_file(path) as file:
         file.attrs["format"] = FORMAT
         file.attrs["format_version"] = FORMAT_VERSION
         file.attrs["snnmap"] = __version__

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from snnmap.hypergraph import Hypergraph
 from snnmap.progress import SILENT, Progress
 from snnmap.readers.native import ROOT, VERSION
 from snnmap.writers.atomic import whole_file
+from snnmap.writers.hdf5 import hdf5_file
 
 CHUNK = 1 << 18
 
@@ -41,7 +41,7 @@ def write_native(hypergraph: Hypergraph, path: Path, *, progress: Progress = SIL
     if (h.node_sizes != 1).any():
         arrays["node_sizes"] = h.node_sizes
     progress.start(f"writing {path.name}", sum(a.nbytes for a in arrays.values()), "B")
-    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+    with whole_file(path) as temporary, hdf5_file(temporary) as file:
         group = file.create_group(ROOT)
         group["version"] = VERSION
         group["name"] = h.name
