@@ -166,8 +166,8 @@ def solve(
         levels += compress(engine, level, limits, config.compression, progress)
     first, searched = descend(run, levels, seed)
     population = [first]
-    again = not searched and level.n_pins <= config.restart_pins
-    for restart in range(1, config.restarts if again else 1):
+    restarts = config.restarts if level.n_pins <= config.restart_pins else 1
+    for restart in range(1, config.search.restarts if searched else restarts):
         if progress.expired():
             break
         population.append(descend(run, levels, seed + 7919 * restart)[0])
@@ -209,9 +209,21 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
             final = hurry(run, levels, coarse_parts, n_parts, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
             )
-    if start.valid and not (final.valid and final.connectivity <= start.connectivity):
-        final = start
-    return final, searched
+    found = min(final, start, key=_cost)
+    if searched and not start.valid and not run.progress.expired():
+        with run.clock("refinement"):
+            found = min(found, tighten(run, levels, coarse_parts, n_parts, seed), key=_cost)
+    return found, searched
+
+
+def tighten(run: Run, levels: Levels, coarse_parts: Array, n_parts: int, seed: int) -> State:
+    """The way back from a searched partition that never leaves its limits."""
+    price = run.config.refinement.settle_price
+    knobs = replace(run.config.refinement, polish_prices=(price,), overload_price=price)
+    strict = replace(run, config=replace(run.config, refinement=knobs))
+    parts = run.engine.from_host(coarse_parts)
+    parts, _ = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
+    return run.examine(parts, n_parts)
 
 
 def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
@@ -247,10 +259,12 @@ def uncoarsen(
     *,
     searched: bool,
     exact: int = 0,
+    roomy: bool | None = None,
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there.
 
-    The first `exact` levels are the network and what compression made of it.
+    Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
+    `exact` levels are the network and what compression made of it.
     """
     knobs, progress = run.config.refinement, run.progress
     polish = replace(knobs, patience=knobs.polish_patience)
@@ -271,7 +285,7 @@ def uncoarsen(
                 rounds=knobs.rounds if depth else knobs.finest_rounds,
                 schedule=knobs.polish_prices if searched else schedule,
                 overload_price=knobs.overload_price,
-                roomy=searched,
+                roomy=searched if roomy is None else roomy,
                 seed=seed + depth,
                 progress=progress,
             )

@@ -18,6 +18,7 @@ from numba import njit, uint64
 from snnmap._rows import mix64, sort_range
 
 _NONE = np.int64(-(1 << 62))
+_UNLIMITED = np.int64(1 << 60)  # as in `level.UNLIMITED`
 _TRIES = 8  # candidates whose exact union is tested before a node stays alone
 
 
@@ -417,6 +418,12 @@ def cluster_nodes(level, limits, cap, target, within, seed):
     stamps = np.full(n_nets, -1, np.int64)
     order = np.empty(n, np.int64)
     extra = np.zeros(n_distinct, np.int64)
+    limited = False  # whether unions of nets matter
+    for c in range(n_distinct):
+        limited |= limits[n_additive + c] < _UNLIMITED
+    inward = np.empty(n_nets, np.int64)  # what a pin shares by each net
+    for g in range(n_nets):
+        inward[g] = (net_weights[g] << 6) // max(net_offsets[g + 1] - net_offsets[g], 1) + 1
     for v in range(n):
         order[v] = np.int64(scramble(v, seed) >> uint64(33)) << 32 | v
     sort_range(order, np.int64(0), np.int64(n))
@@ -438,17 +445,21 @@ def cluster_nodes(level, limits, cap, target, within, seed):
             for j in range(first, last):
                 g = node_nets[j] if side == 0 else out_nets[j]
                 size = max(net_offsets[g + 1] - net_offsets[g], 1)
-                score = ((net_weights[g] if side == 0 else out_weights[j]) << 6) // size
+                score = inward[g] if side == 0 else (out_weights[j] << 6) // size + 1
                 for i in range(net_offsets[g], net_offsets[g + 1]):
                     u = leaders[net_pins[i]]
+                    if within[u] != within[v]:
+                        continue
                     if scores[u] == 0:
                         touched[n_touched] = u
                         n_touched += 1
-                    scores[u] += score + 1
+                    scores[u] += score
                 if side == 1:
                     continue
                 for i in range(source_offsets[g], source_offsets[g + 1]):
                     u = leaders[source_nodes[i]]
+                    if within[u] != within[v]:
+                        continue
                     if scores[u] == 0:
                         touched[n_touched] = u
                         n_touched += 1
@@ -461,7 +472,7 @@ def cluster_nodes(level, limits, cap, target, within, seed):
             best_tie = uint64(0)
             for t in range(n_touched):
                 u = touched[t]
-                if u == me or scores[u] <= 0 or within[u] != within[v] or scores[u] < best_score:
+                if u == me or scores[u] <= 0 or scores[u] < best_score:
                     continue
                 if loads[u, 0] + resources[v, 0] > cap:
                     continue
@@ -474,6 +485,9 @@ def cluster_nodes(level, limits, cap, target, within, seed):
                 if scores[u] > best_score or tie > best_tie:
                     best, best_score, best_tie = u, scores[u], tie
             if best < 0:
+                break
+            if not limited:
+                joined = best
                 break
             stamp += 1  # exact union of the distinct counts
             for c in range(n_distinct):

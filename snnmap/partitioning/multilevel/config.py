@@ -71,21 +71,23 @@ class SearchConfig:
         fill: a new partition first fills parts to a share of the limits drawn from this range.
         overload_price: price by which partitions are compared.
         most_work: levels with more pins x parts than this are refined in parallel instead.
+        restarts: descents of a searched network; the best is kept.
     """
 
-    population: int = 8
-    batch: int = 8
-    generations: int = 10
-    shrink: float = 0.6
-    growth: float = 3.0
+    population: int = 16
+    batch: int = 16
+    generations: int = 6
+    shrink: float = 0.2
+    growth: float = 10.0
     passes: int = 1
-    patience: int = 100
+    patience: int = 50
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
-    fine_prices: tuple[float, ...] = (1.0, 4.0, 16.0, 4096.0)
+    fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
     fill: tuple[float, float] = (0.9, 1.0)
     overload_price: float = 4096.0
     most_work: int = 12_000_000
+    restarts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,7 @@ PRESETS: dict[str, Config] = {
     ),
     "default": Config(),
     "quality": Config(
-        compression=CompressionConfig(nodes=6000),
-        search=SearchConfig(population=24, batch=12, generations=120),
+        search=SearchConfig(population=48, batch=32, generations=60, restarts=4),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
         restart_pins=1 << 40,

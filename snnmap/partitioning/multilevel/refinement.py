@@ -40,6 +40,8 @@ def refine(
 ) -> Array:
     """Better parts of one level; never worse by (connectivity + `overload_price` * overload).
 
+    Scheme ``"sequence"`` (`sequence.py`) never adds overload.
+
     Args:
         engine: where the level's arrays are.
         level: the level.
@@ -54,7 +56,8 @@ def refine(
         seed: breaks ties.
         progress: asked between rounds whether to stop.
     """
-    if config.scheme == "sequence":
+    settles = schedule == (config.settle_price,)
+    if (config.settle_scheme if settles else config.scheme) == "sequence":
         start = (engine, level, limits, parts, n_parts, config)
         return refine_in_sequence(
             *start, rounds=rounds, schedule=schedule, seed=seed, progress=progress
