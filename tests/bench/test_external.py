@@ -108,3 +108,14 @@ def test_networks_too_large_are_refused(fake, monkeypatch):
     monkeypatch.setattr(external, "MOST_PINS", 100)
     with pytest.raises(ConfigError, match=r"\d+ pins exceed the 100"):
         EXTERNAL["mtkahypar"](network(), Limits(max_size=30))
+
+
+def test_the_real_mtkahypar_keeps_the_limits():
+    pytest.importorskip("mtkahypar", reason="*** SKIPPED: mtkahypar is not installed ***")
+    external._initialised.cache_clear()
+    h = network(400, 8)
+    limits = Limits(max_size=60, max_inbound=330)
+    found = [EXTERNAL["mtkahypar"](h, limits, seed=3) for _ in range(2)]
+    for one in found:
+        assert verify_partition(h, one.parts, limits).ok
+        assert one.n_parts >= 7
