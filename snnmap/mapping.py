@@ -30,7 +30,7 @@ from snnmap.partitioning.feasibility import check_feasible
 from snnmap.partitioning.metrics import PartitionMetrics, measure
 from snnmap.partitioning.result import Partition
 from snnmap.placement import Placement, part_hypergraph, place
-from snnmap.placement.joint import improve_jointly
+from snnmap.placement.joint import check_n_parts, improve_jointly
 from snnmap.progress import SILENT, Progress
 from snnmap.readers.objects import from_object
 from snnmap.stored import StoredMapping, network_digest
@@ -265,6 +265,8 @@ def map_network(
         network = network.grouped()
         hypergraph, nodes = _on_chip(network, inputs_off_chip)
         check_feasible(hypergraph, limits, profile=profile.name)
+        if joint:
+            check_n_parts(parts_lower_bound(hypergraph, limits))  # before, not after, the work
     with _timed(seconds, "partition"), _naming(profile):
         partition = run_partition(
             hypergraph,

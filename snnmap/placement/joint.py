@@ -92,11 +92,7 @@ def improve_jointly(
     """
     began = time.perf_counter()
     limits = profile.limits if limits is None else limits
-    if partition.n_parts > MAX_PARTS:
-        raise ConfigError(
-            f"{partition.n_parts:,} parts; joint improvement keeps a cost for each pair of parts and "
-            f"takes at most {MAX_PARTS:,}"
-        )
+    check_n_parts(partition.n_parts)
     metric = Metric.of(profile)
     cores = np.array(placement.cores, np.int32)
     costs = copy_costs(metric, cores)
@@ -138,6 +134,19 @@ def improve_jointly(
         cost_after=cost / unit,
         moves=moves,
     )
+
+
+def check_n_parts(n_parts: int) -> None:
+    """Refuse more parts than there is memory for pairs of them.
+
+    Raises:
+        ConfigError: there are too many.
+    """
+    if n_parts > MAX_PARTS:
+        raise ConfigError(
+            f"{n_parts:,} parts; joint improvement keeps a cost for each pair of parts and takes at "
+            f"most {MAX_PARTS:,}"
+        )
 
 
 _SCALE = 12

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnmap import mapping
 from snnmap.errors import ConfigError
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
@@ -14,7 +15,7 @@ from snnmap.limits import Limits
 from snnmap.partitioning.metrics import measure
 from snnmap.partitioning.result import Partition
 from snnmap.partitioning.verify import verify_partition
-from snnmap.placement import Placement, part_hypergraph, place
+from snnmap.placement import Placement, joint, part_hypergraph, place
 from snnmap.placement.joint import copy_costs, improve_jointly
 from snnmap.placement.metric import Metric
 from snnmap.progress import Progress
@@ -146,6 +147,15 @@ def test_an_expired_search_changes_nothing() -> None:
     found = improve_jointly(graph, partition, placement, profile, progress=Progress(time_limit=0.0))
     assert np.array_equal(found.partition.parts, partition.parts)
     assert found.cost_after == found.cost_before
+
+
+def test_too_many_parts_are_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "MAX_PARTS", 3)
+    monkeypatch.setattr(mapping, "run_partition", None)
+    graph = from_rows(8, [([0], [1], 1.0)])
+    profile = HardwareProfile(name="small", width=4, height=4, limits=Limits(max_size=2))
+    with pytest.raises(ConfigError, match="4 parts; joint improvement keeps"):
+        mapping.map_network(graph, profile, joint=True)
 
 
 def test_too_many_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
