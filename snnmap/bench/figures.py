@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     EngFormatter,
     Formatter,
     LogLocator,
+    MaxNLocator,
     NullFormatter,
     StrMethodFormatter,
 )
@@ -52,6 +54,8 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
             spreads = summary.values(method, quantity)
             _draw_method(axis, i, place, spreads, scale, _are_whole(summary, method))
         _scale_values(axis, RATIO if normalised else formatter)
+        if quantity == "parts" and not normalised and axis.get_yscale() == "linear":
+            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         if normalised:
             axis.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
         axis.set_ylabel(f"{label.partition(' (')[0]} / {base}" if normalised else label)
@@ -60,6 +64,7 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
             axis.axvline(x - 0.5, color="0.93", linewidth=0.8, zorder=0)
     axes[-1].set_xticks(range(len(summary.networks)), summary.networks, rotation=45, ha="right")
     axes[-1].set_xlim(-0.5, len(summary.networks) - 0.5)
+    figure.align_ylabels(axes)
     _add_legend(figure, axes[0], methods, summary)
     return figure
 
@@ -70,7 +75,8 @@ def scaling_figure(summary: Summary) -> Figure:
     axis = figure.subplots()
     axis.set_title("Time of the algorithm against the size of the network")
     pins = np.array([summary.pins(network) for network in summary.networks], float)
-    for i, method in enumerate(summary.methods_with_results or summary.methods):
+    methods = summary.methods_with_results or summary.methods
+    for i, method in enumerate(methods):
         spreads = summary.values(method, "seconds")
         seconds = np.array([s.median if s else np.nan for s in spreads])
         label, growth = method, summary.growth(method)
@@ -84,12 +90,14 @@ def scaling_figure(summary: Summary) -> Figure:
         axis.plot(pins[whole], seconds[whole], marker, color=colour, label=label)
         axis.plot(pins[~whole], seconds[~whole], marker, color=colour, markerfacecolor="none")
     axis.set_xscale("log")
+    axis.xaxis.set_major_locator(_log_locator(pins))
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.xaxis.set_minor_formatter(NullFormatter())
     _scale_values(axis, PANELS["seconds"][1])
     axis.set_xlabel("pins")
     axis.set_ylabel("time")
     axis.grid(color="0.9", zorder=0)
+    _explain_hollow(axis, methods, summary)
     axis.legend(frameon=False)
     return figure
 
@@ -131,10 +139,15 @@ def _scale_values(axis: Axes, label: Formatter) -> None:
             axis.set_yscale("symlog", linthresh=min(positive))
         else:
             axis.set_yscale("log")
-            decades = np.log10(max(positive) / min(positive))
-            axis.yaxis.set_major_locator(LogLocator(subs=(1,) if decades > 2.5 else (1, 2, 5)))
+            axis.yaxis.set_major_locator(_log_locator(positive))
         axis.yaxis.set_minor_formatter(NullFormatter())
     axis.yaxis.set_major_formatter(label)
+
+
+def _log_locator(values: Any) -> LogLocator:
+    """Ticks at powers of ten, and between them where these are few."""
+    decades = np.log10(max(values) / max(min(values), 1e-300))
+    return LogLocator(subs=(1,) if decades > 2.5 else (1, 2, 5))
 
 
 def _add_legend(figure: Figure, axis: Axes, methods: tuple[str, ...], summary: Summary) -> None:
@@ -142,12 +155,17 @@ def _add_legend(figure: Figure, axis: Axes, methods: tuple[str, ...], summary: S
         axis.plot([], [], MARKERS[i % len(MARKERS)], color=_colour(i), label=method)[0]
         for i, method in enumerate(methods)
     ]
-    if not all(all(_are_whole(summary, method)) for method in methods):
-        label = "hollow: cut short"
-        handles += axis.plot([], [], "o", color="0.4", markerfacecolor="none", label=label)
+    handles += _explain_hollow(axis, methods, summary)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False
     )
+
+
+def _explain_hollow(axis: Axes, methods: tuple[str, ...], summary: Summary) -> list[Line2D]:
+    """An entry of the legend, if there is anything hollow."""
+    if all(all(_are_whole(summary, method)) for method in methods):
+        return []
+    return axis.plot([], [], "o", color="0.4", markerfacecolor="none", label="hollow: cut short")
 
 
 def _colour(i: int) -> str:

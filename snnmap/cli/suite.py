@@ -76,7 +76,7 @@ def list_suites(as_json: JsonOption = False) -> None:
     table = _table("suite", "networks", "description")
     for suite in suites:
         table.add_row(suite.name, str(len(suite.entries)), Text(suite.description))
-    Console().print(table)
+    _console().print(table)
 
 
 @app.command("show")
@@ -93,14 +93,15 @@ def show_suite(
     if as_json:
         _dump(_summary(shown))
         return
-    console = Console()
+    console = _console()
     console.print(Text.assemble((shown.name, "bold"), f": {shown.description}\n"))
     table = _table("network", "neurons", "axons", "pins", "profile", "description")
+    above = ""
     for entry in shown.entries:
         numbers = [f"{entry.expect[k]:,}" for k in _COUNTS] if entry.expect else ["", "", ""]
-        table.add_row(
-            Text(entry.name), *numbers, entry.profile or "", Text(entry.model.description)
-        )
+        text = "" if entry.model.description == above else entry.model.description
+        table.add_row(Text(entry.name), *numbers, entry.profile or "", Text(text))
+        above = entry.model.description
     console.print(table)
     if any(entry.expect is None for entry in shown.entries):
         console.print("\ncounts are known when the networks are made")
@@ -181,6 +182,12 @@ def _entry(entry: SuiteEntry) -> dict[str, Any]:
         "scale": entry.scale,
         **{key: entry.expect[key] if entry.expect else None for key in _COUNTS},
     }
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide, where no terminal wraps lines."""
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
 
 
 def _table(*columns: str) -> Table:

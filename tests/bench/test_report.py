@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from snnmap.bench.figures import comparison_figure, scaling_figure
 from snnmap.bench.records import RunRecord, Task, read_record, write_record
 from snnmap.bench.report import markdown, write_report
 from snnmap.bench.summary import summarise
@@ -97,6 +98,7 @@ def test_the_report_says_it_all(folder):
         "2 (one run at a time) for hierarchical, multilevel" in lines
     )
     assert "- commit: abc" in lines
+    assert "- runs: 17: 15 done, 1 refused, 1 timeout; every result verified independently" in lines
 
 
 def test_files_of_the_report(folder):
@@ -116,6 +118,20 @@ def test_files_of_the_report(folder):
     assert {r["status"] for r in runs} == {"done", "refused", "timeout"}
     for name in ("comparison.png", "comparison_normalised.png", "scaling.png"):
         assert files[name].read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_explain_what_is_hollow_and_count_parts_in_whole_numbers(folder):
+    summary = summarise(folder)
+    axis = scaling_figure(summary).axes[0]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts[-1] == "hollow: cut short"
+    (folder / "runs" / "small.one-pass.cpu.0.json").unlink()
+    summary = summarise(folder)
+    axis = scaling_figure(summary).axes[0]
+    assert not any("hollow" in text.get_text() for text in axis.get_legend().get_texts())
+    parts = comparison_figure(summary).axes[2]
+    assert parts.get_yscale() == "linear"
+    assert all(float(tick).is_integer() for tick in parts.get_yticks())
 
 
 def test_zeros_and_single_runs_can_be_drawn(tmp_path):
