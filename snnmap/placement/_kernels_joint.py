@@ -226,13 +226,13 @@ def account(net, state, n, part, sign, count_incident):
                 if not has_source(net, state, e, part, n):
                     incident += net.axon_counts[e]
     for j in range(net.out_offsets[n], net.out_offsets[n + 1]):
-        e = np.int64(net.out_hedges[j])
-        if has_source(net, state, e, part, n):
+        axon = np.int64(net.out_hedges[j])
+        if has_source(net, state, axon, part, n):
             continue
-        outbound += net.axon_counts[e]
-        g = net.hedge_groups[e]
+        outbound += net.axon_counts[axon]
+        g = net.hedge_groups[axon]
         if count_incident and not reaches(net, state, g, part) and not in_group(net, n, g):
-            incident += net.axon_counts[e]
+            incident += net.axon_counts[axon]
     state.loads[0, part] += sign * net.node_sizes[n]
     state.loads[1, part] += sign * inbound
     state.loads[2, part] += sign * outbound
