@@ -86,7 +86,7 @@ def _scaled_layer(
     new = dict(layer)
     kind = layer.get("type")
     for key in (*_SIZES, *(() if kind == "reservoir" else _FANS)):
-        if isinstance(layer.get(key), int) and not (keep_units and key == "units"):
+        if type(layer.get(key)) is int and not (keep_units and key == "units"):  # no truth value
             new[key] = _times(layer[key], factor)
     shape = layer.get("shape")
     if kind in ("input", "population") and isinstance(shape, int):

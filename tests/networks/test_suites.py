@@ -173,6 +173,15 @@ def test_the_limits_are_where_they_say():
     assert max(touched) < 4500 < alone.n_nodes == 6500
 
 
+@pytest.mark.parametrize("name", suite_names())
+def test_suites_can_be_scaled(name):
+    for entry in load_suite(name, scale=0.001).entries:
+        whole = next(e for e in load_suite(name).entries if e.name == entry.name)
+        network = entry.model.build()
+        assert entry.expect is None
+        assert 0 < network.n_nodes <= whole.expect["nodes"]
+
+
 def test_filled_keeps_types_and_writes_out_in_text():
     value = {"a": "{n}", "b": ["x{n}y{p}", 3], "c": {"d": "{p}"}, "e": True}
     assert filled(value, {"n": 4, "p": 0.5}) == {
