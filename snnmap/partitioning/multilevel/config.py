@@ -103,6 +103,7 @@ class RefinementConfig:
         coarse_prices, fine_prices: prices of overload over the rounds, in units of its average worth.
         polish_prices: the same where a searched partition is refined.
         settle_price, settle_rounds: of the last rounds, which keep the repaired partition valid.
+        settle_scheme: of rounds at `settle_price` only, these and others; as `scheme`.
         overload_price: price by which states are compared.
         repairs: most rounds of strict repair at the end.
     """
@@ -118,6 +119,7 @@ class RefinementConfig:
     polish_prices: tuple[float, ...] = (16.0,)
     settle_price: float = 4096.0
     settle_rounds: int = 6
+    settle_scheme: Literal["jet", "sequence"] = "sequence"
     overload_price: float = 20.0
     repairs: int = 200
 
