@@ -30,8 +30,9 @@ from snnmap.bench.records import (
 )
 from snnmap.errors import ConfigError, OutputError
 from snnmap.hardware import load_profile
-from snnmap.networks.suites import Suite
+from snnmap.networks.suites import Suite, SuiteEntry
 from snnmap.partitioning import ALGORITHMS
+from snnmap.partitioning.multilevel import PRESETS
 from snnmap.progress import SILENT, Progress
 
 
@@ -68,6 +69,8 @@ class BenchConfig:
                 raise ConfigError(f"unknown algorithm {name!r}; known: {', '.join(known)}")
             if preset and name != "multilevel":
                 raise ConfigError(f"algorithm {name!r} has no presets; leave {preset!r} out")
+            if preset and preset not in PRESETS:
+                raise ConfigError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
         for engine in self.engines:
             if engine not in ("cpu", "gpu", "auto"):
                 raise ConfigError(f"unknown engine {engine!r}; known: cpu, gpu, auto")
@@ -112,6 +115,8 @@ def run_bench(
         KeyboardInterrupt: the work was cancelled; finished runs are kept.
     """
     folder = Path(folder)
+    for entry in suite.entries:  # found out before anything is made
+        load_profile(_profile_of(entry, config))
     try:
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -197,9 +202,7 @@ def _run_side_by_side(jobs: list[Job], at_once: int, progress: Progress) -> Iter
 
 def _jobs(network: Record, folder: Path, config: BenchConfig) -> Iterator[Job]:
     """What is left to do for one network, method by method."""
-    profile = network.profile if config.profile == "auto" else config.profile
-    if profile is None:
-        raise ConfigError(f"network {network.name!r} recommends no profile; give --profile NAME")
+    profile = _profile_of(network, config)
     for algorithm, preset, engine in config.methods():
         records = [
             RunRecord(
@@ -220,6 +223,14 @@ def _jobs(network: Record, folder: Path, config: BenchConfig) -> Iterator[Job]:
         if left:
             file = folder / "networks" / network.file
             yield Job(folder, file, left, config.time_limit_s, config.memory_limit_mb)
+
+
+def _profile_of(network: Record | SuiteEntry, config: BenchConfig) -> str:
+    """Name or file of the hardware profile to use for a network."""
+    profile = network.profile if config.profile == "auto" else config.profile
+    if profile is None:
+        raise ConfigError(f"network {network.name!r} recommends no profile; give --profile NAME")
+    return profile
 
 
 def _is_known(record: RunRecord, folder: Path, retry: bool) -> bool:

@@ -37,6 +37,7 @@ ENTRY = Keys(
         **dict.fromkeys(("layers", "links", "rates", "layout"), (schema.anything, None)),
     },
 )
+MOST_SCALE = 1e6
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COUNTS = Keys(dict.fromkeys(("nodes", "hyperedges", "pins"), schema.count_or_zero))
 
@@ -113,8 +114,8 @@ def load_suite(name_or_path: str | Path, *, seed: int | None = None, scale: floa
         NetworkError: neither a known name nor a file, or a file that is wrong (entry and key).
         InputError: a file that is no TOML.
     """
-    if scale <= 0:
-        raise NetworkError(f"scale is {scale}; expected a number > 0")
+    if not 0 < scale <= MOST_SCALE:
+        raise NetworkError(f"scale is {scale}; expected a number > 0, at most {MOST_SCALE:g}")
     if isinstance(name_or_path, str) and name_or_path in suite_names():
         path = _folder() / f"{name_or_path}.toml"
     else:
@@ -157,7 +158,7 @@ def _entry(
     keys = filled({key: value for key, value in keys.items() if key != "sweep"}, parameters)
     name = keys["name"]
     own_seed = _checked(keys["seed"], schema.count_or_zero, "seed")
-    own_scale = _checked(keys["scale"], schema.positive, "scale")
+    own_scale = _checked(keys["scale"], _scale, "scale")
     given = {
         key: keys[key] for key in ("layers", "links", "rates", "layout") if keys[key] is not None
     }
@@ -203,6 +204,14 @@ def _combinations(sweep: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
                 f"{where}: sweep of {key!r} is {values!r}; expected a list of values"
             )
     return [dict(zip(sweep, v, strict=True)) for v in itertools.product(*sweep.values())]
+
+
+def _scale(value: Any) -> float:
+    """A number > 0 that no size is multiplied out of sight with."""
+    scale = schema.positive(value)
+    if scale > MOST_SCALE:
+        raise ValueError(f"at most {MOST_SCALE:g}")
+    return scale
 
 
 def _checked(value: Any, check: schema.Check, what: str) -> Any:

@@ -11,7 +11,7 @@ from snnmap.bench import available, process, running
 from snnmap.bench.available import why_unavailable
 from snnmap.bench.records import read_records
 from snnmap.bench.running import BenchConfig, run_bench
-from snnmap.errors import ConfigError, OutputError
+from snnmap.errors import ConfigError, OutputError, ProfileError
 from snnmap.networks.suites import load_suite
 from snnmap.progress import Progress
 
@@ -246,6 +246,7 @@ def test_methods():
     [
         ({"algorithms": ("magic",)}, "unknown algorithm 'magic'; known: one-pass"),
         ({"algorithms": ("overlap:fast",)}, "algorithm 'overlap' has no presets"),
+        ({"algorithms": ("multilevel:fasst",)}, "unknown preset 'fasst'; known: fast, default"),
         ({"engines": ("tpu",)}, "unknown engine 'tpu'"),
         ({"seeds": 0}, "seeds is 0"),
         ({"time_limit_s": 0.0}, "time limit is 0.0"),
@@ -263,6 +264,9 @@ def test_refusals(suite, tmp_path):
     suite.path.write_text(text)
     with pytest.raises(ConfigError, match="'pair' recommends no profile"):
         list(run_bench(load_suite(suite.path), tmp_path / "out", FAST))
+    with pytest.raises(ProfileError, match="unknown hardware profile 'loihi65'"):
+        list(run_bench(suite, tmp_path / "out", replace(FAST, profile="loihi65")))
+    assert not (tmp_path / "out").exists()  # no network is made in vain
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be made"):
         list(run_bench(suite, tmp_path / "file", FAST))

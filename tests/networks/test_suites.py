@@ -92,6 +92,8 @@ def test_only_keeps_the_order_of_the_suite(mine):
     [
         (("scale = 0.5", "skale = 1"), "'small-lenet': unknown key 'skale'; did you mean 'scale'"),
         (("scale = 0.5", "scale = 0"), "network 'small-lenet': scale is 0; expected a number > 0"),
+        (("scale = 0.5", "scale = 1e7"), "network 'small-lenet': scale is 1.*; expected at most"),
+        (("scale = 0.5", "scale = nan"), "network 'small-lenet': scale is nan; expected a number"),
         (("seed = 9", "seed = -1"), "network 'other': seed is -1"),
         (('model = "lenet"', ""), "neither model nor layers"),
         (('model = "lenet"', 'model = "lenet"\nlayers = []'), "both model and layers"),
@@ -122,8 +124,9 @@ def test_unknown_suites_and_bad_files(tmp_path):
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(InputError, match="is not TOML"):
         load_suite(tmp_path / "bad.toml")
-    with pytest.raises(NetworkError, match="scale is 0"):
-        load_suite("smoke", scale=0)
+    for scale in (0, -1.0, float("nan"), float("inf"), 1e7):
+        with pytest.raises(NetworkError, match=f"scale is {scale}; expected a number > 0, at most"):
+            load_suite("smoke", scale=scale)
 
 
 @pytest.mark.parametrize("name", suite_names())
