@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     EngFormatter,
     Formatter,
+    FuncFormatter,
     LogLocator,
     MaxNLocator,
     NullFormatter,
@@ -19,12 +20,21 @@ from matplotlib.ticker import (
 
 from snnmap.bench.summary import BASELINES, Spread, Summary
 
-# Okabe & Ito's colours, told apart also without red or green; each with a marker of its own.
+# Okabe & Ito's colours, told apart also without red or green, and markers: one more than colours,
+# so that no two of 72 methods look alike.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#999999")
-MARKERS = "osD^vPX*"
+MARKERS = "osD^vPX*h"
+_PARTS_OF_A_SECOND = EngFormatter(unit="s")
+
+
+def _time(seconds: float, _: object = None) -> str:
+    """Text for a tick: 5 ms, 20 s, 3,000 s."""
+    return f"{seconds:,.10g} s" if seconds >= 1 else _PARTS_OF_A_SECOND(seconds)
+
+
 PANELS = {
     "connectivity": ("connectivity (spikes/s x cores)", EngFormatter(sep="")),
-    "seconds": ("time", EngFormatter(unit="s")),
+    "seconds": ("time", FuncFormatter(_time)),
     "parts": ("parts (cores)", EngFormatter(sep="")),
 }
 RATIO = StrMethodFormatter("{x:g}x")
@@ -39,7 +49,7 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
     """
     methods = summary.methods_with_results or summary.methods
     base = next((b for b in BASELINES if b in methods), methods[0])
-    width = max(7.0, 2.2 + 0.75 * len(summary.networks))
+    width = max(7.0, 2.2 + max(0.75, 0.11 * len(methods)) * len(summary.networks))
     figure = Figure(figsize=(width, 9.5), layout="constrained")
     suite = f" on suite {summary.suite}" if summary.suite else ""
     relative = f", relative to {base}" if normalised else ""
@@ -71,7 +81,7 @@ def comparison_figure(summary: Summary, *, normalised: bool = False) -> Figure:
 
 def scaling_figure(summary: Summary) -> Figure:
     """Time against pins, with the exponent of each method's power law."""
-    figure = Figure(figsize=(8.0, 5.5), layout="constrained")
+    figure = Figure(figsize=(10.0, 5.5), layout="constrained")
     axis = figure.subplots()
     axis.set_title("Time of the algorithm against the size of the network")
     pins = np.array([summary.pins(network) for network in summary.networks], float)
@@ -98,7 +108,7 @@ def scaling_figure(summary: Summary) -> Figure:
     axis.set_ylabel("time")
     axis.grid(color="0.9", zorder=0)
     _explain_hollow(axis, methods, summary)
-    axis.legend(frameon=False)
+    figure.legend(loc="outside right upper", frameon=False)
     return figure
 
 

@@ -122,16 +122,28 @@ def test_files_of_the_report(folder):
 
 def test_figures_explain_what_is_hollow_and_count_parts_in_whole_numbers(folder):
     summary = summarise(folder)
-    axis = scaling_figure(summary).axes[0]
-    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    texts = [text.get_text() for text in scaling_figure(summary).legends[0].get_texts()]
     assert texts[-1] == "hollow: cut short"
     (folder / "runs" / "small.one-pass.cpu.0.json").unlink()
     summary = summarise(folder)
-    axis = scaling_figure(summary).axes[0]
-    assert not any("hollow" in text.get_text() for text in axis.get_legend().get_texts())
+    texts = [text.get_text() for text in scaling_figure(summary).legends[0].get_texts()]
+    assert not any("hollow" in text for text in texts)
     parts = comparison_figure(summary).axes[2]
     assert parts.get_yscale() == "linear"
     assert all(float(tick).is_integer() for tick in parts.get_yticks())
+
+
+def test_a_dozen_methods_look_different(tmp_path):
+    (tmp_path / "runs").mkdir()
+    presets = ("fast", "default", "quality", "paper")
+    for engine in ("cpu", "gpu", "auto"):
+        for i, preset in enumerate(presets):
+            one = record("small", f"multilevel:{preset}", 0, 100.0 + i)
+            task = replace(one.task, engine=engine)
+            write_record(tmp_path, replace(one, task=task))
+    (legend,) = scaling_figure(summarise(tmp_path)).legends
+    looks = {(line.get_color(), line.get_marker()) for line in legend.get_lines()}
+    assert len(looks) == 12
 
 
 def test_zeros_and_single_runs_can_be_drawn(tmp_path):
