@@ -31,7 +31,7 @@ from snnmap.progress import SILENT, Progress
 __all__ = ["PRESETS", "Config", "partition_multilevel", "resolve_config"]
 
 Array = np.ndarray[Any, Any]
-Levels = list[tuple[Level, Any]]  # from fine to coarse, each with the map from the one before
+Levels = list[tuple[Any, Any]]  # from fine to coarse: Level, and the map from the one before
 
 
 def partition_multilevel(
@@ -165,19 +165,19 @@ def solve(
     with clock("compression"):
         levels += compress(engine, level, limits, config.compression, progress)
     first, searched = descend(run, levels, seed)
-    population = [first]
+    population = [_lean(first)]
     restarts = config.restarts if level.n_pins <= config.restart_pins else 1
     for restart in range(1, config.search.restarts if searched else restarts):
         if progress.expired():
             break
-        population.append(descend(run, levels, seed + 7919 * restart)[0])
+        population.append(_lean(descend(run, levels, seed + 7919 * restart)[0]))
     population.sort(key=_cost)
     for cycle in range(0 if searched else config.cycles):
         if progress.expired():
             break
         mate = population[1 + cycle % (len(population) - 1)] if len(population) > 1 else None
         with clock("cycles"):
-            child = improve(run, population[0], mate, seed + cycle)
+            child = _lean(improve(run, population[0], mate, seed + cycle))
         if _cost(child) not in {_cost(one) for one in population}:
             population = sorted([*population, child], key=_cost)[: max(config.restarts, 1)]
     best = population[0]
@@ -185,8 +185,14 @@ def solve(
         if best.n_parts > config.merge_at_most or run.keep_parts(best.n_parts):
             return np.unique(engine.to_host(best.parts), return_inverse=True)[1].astype(np.int32)
         enough = problem.max_parts is None or best.n_parts <= problem.max_parts
+        best = run.examine(best.parts, best.n_parts)
         merged: Array = engine.to_host(run.merge(level, best, limits, hasty=enough)[0])
         return merged
+
+
+def _lean(state: State) -> State:
+    """Without its table, which is large."""
+    return replace(state, table=None)
 
 
 def _cost(state: State) -> tuple[bool, int]:
@@ -263,7 +269,8 @@ def uncoarsen(
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there.
 
-    Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
+    What lies between the finest and the coarsest level is dropped from `levels` on the way, unless
+    `searched`. Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
     `exact` levels are the network and what compression made of it.
     """
     knobs, progress = run.config.refinement, run.progress
@@ -271,6 +278,9 @@ def uncoarsen(
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
         level, clusters = levels[depth]
+        level = run.engine.restore(level)
+        if not searched and 0 < depth < len(levels) - 1:
+            levels[depth] = (None, clusters)
         if depth == 0:
             start = run.examine(parts, n_parts)
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
@@ -354,6 +364,8 @@ def coarsen(run: Run, level: Level, seed: int, borders: Any = None) -> Levels:
                 break
             knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
             continue
+        if levels:
+            levels[-1] = (engine.shed(level), levels[-1][1])
         level = engine.contract(level, clusters, n_clusters)
         levels.append((level, clusters))
         if borders is not None:

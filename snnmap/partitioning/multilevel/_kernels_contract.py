@@ -124,7 +124,7 @@ def contract_level(level, clusters, n_clusters):
                 hashed += mix64(uint64(u) * uint64(0x9E3779B97F4A7C15) + uint64(1))
         sort_range(pins, begin, end)
         slot = np.int64(mix64(hashed) & uint64(n_slots - 1))
-        found = -1
+        found = np.int64(-1)
         while slots[slot] >= 0:
             other = slots[slot]
             if offsets[other + 1] - offsets[other] == end - begin:

@@ -316,7 +316,7 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     current = np.int64(0)
     best = np.int64(0)
     while size > 0 and n_moved - n_kept <= patience:
-        v = np.int64(heap[0])  # one type for all calls: compiled once
+        v = int(heap[0])  # one type for all calls: compiled once
         b, gain = best_move(
             v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
         )

@@ -83,6 +83,17 @@ class CpuEngine:
         """The level on the host."""
         return level
 
+    def shed(self, level: Level) -> Level:
+        """The level without its lists by destination, which :meth:`restore` makes again."""
+        return level._replace(node_offsets=np.zeros(0, np.int64), node_nets=np.zeros(0, np.int32))
+
+    def restore(self, level: Level) -> Level:
+        """The whole level again."""
+        if len(level.node_offsets):
+            return level
+        node_offsets, node_nets = _csr.transpose(level.net_offsets, level.net_pins, level.n_nodes)
+        return level._replace(node_offsets=node_offsets, node_nets=node_nets)
+
     def to_host(self, array: Array) -> Array:
         """An array on the host."""
         return array
@@ -344,9 +355,12 @@ class CpuEngine:
         offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
         merged, firsts = _csr.group_equal_rows(pins, offsets[:-1], np.diff(offsets))
         n_nets = len(firsts)
-        counts = np.diff(offsets)[firsts]
-        net_offsets = _csr.offsets_of(counts)
-        net_pins = _csr.take_rows(pins, offsets[:-1][firsts], counts, net_offsets)
+        net_offsets, net_pins = offsets, pins
+        if n_nets < level.n_nets:
+            counts = np.diff(offsets)[firsts]
+            net_offsets = _csr.offsets_of(counts)
+            net_pins = _csr.take_rows(pins, offsets[:-1][firsts], counts, net_offsets)
+        del offsets, pins
         weights = np.zeros(n_nets, np.int64)
         np.add.at(weights, merged, level.net_weights)
         new_counts = np.zeros((n_nets, level.counts.shape[1]), np.int64)

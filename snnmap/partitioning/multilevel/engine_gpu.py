@@ -66,6 +66,14 @@ class GpuEngine(GpuCoarsening, GpuRefinement):
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self.xp.asarray(a) for a in arrays))
 
+    def shed(self, level: Level) -> Level:
+        """The level itself: its lists by destination would take a sort to make again."""
+        return level
+
+    def restore(self, level: Level) -> Level:
+        """The level itself."""
+        return level
+
     def download(self, level: Level) -> Level:
         """The level on the host."""
         return Level(*(self.to_host(a) for a in level))
