@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snnmap import __version__
+from snnmap.bench.folder import own_folder
 from snnmap.bench.manifest import (
+    MANIFEST,
     Record,
     file_digest,
     is_current,
@@ -88,6 +90,15 @@ def make_suite(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
+    names = [MANIFEST, *(f"{entry.name}.{format}" for entry in suite.entries)]
+    with own_folder(folder, names, progress):
+        yield from _make(suite, folder, format, progress, device)
+
+
+def _make(
+    suite: Suite, folder: Path, format: str, progress: Progress, device: Device | None
+) -> Iterator[Made]:
+    """Make what is not there yet."""
     before = read_manifest(folder)
     if before["suite"] not in (None, suite.name):
         raise InputError(

@@ -85,6 +85,7 @@ def test_make_goes_on_after_any_end(
     assert main([*words, "-o", str(whole)]) == 0
     assert digests(out) == digests(whole)
     found.pop("manifest.json", None)
+    assert not list(out.glob(".*"))
     assert known.items() <= found.items() <= digests(whole).items()  # whole, if there at all
 
 

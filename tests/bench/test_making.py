@@ -3,6 +3,7 @@ import json
 import platform
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,35 @@ def test_without_a_gpu_auto_takes_the_cpu(suite, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="unknown engine 'tpu'; known are cpu, gpu, auto"):
         list(make_suite(suite, tmp_path / "gpu", engine="tpu"))
     assert not (tmp_path / "gpu").exists()
+
+
+def test_two_runs_take_turns_in_one_folder(suite, tmp_path):
+    first = make_suite(suite, tmp_path)
+    next(first)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(lambda: list(make_suite(suite, tmp_path)))
+        with pytest.raises(TimeoutError):
+            second.result(0.5)
+        assert len(list(first)) == 2
+        assert [made.reused for made in second.result(60)] == [True] * 3
+
+
+def test_a_run_that_waits_can_be_cancelled(suite, tmp_path):
+    first, progress = make_suite(suite, tmp_path), Progress()
+    next(first)
+    progress.cancel()
+    with pytest.raises(KeyboardInterrupt):
+        list(make_suite(suite, tmp_path, progress=progress))
+    first.close()
+
+
+def test_leftovers_of_a_killed_run_are_removed(suite, tmp_path):
+    left = [".net-40.h5.abc_d3f8.h5", ".manifest.json.abc_d3f8.json"]
+    others = [".net-40.h5", ".hidden", ".other.h5.abc_d3f8.h5"]
+    for name in (*left, *others):
+        (tmp_path / name).write_text("")
+    list(make_suite(suite.only(["net-40"]), tmp_path))
+    assert sorted(f.name for f in tmp_path.glob(".*")) == sorted(others)
 
 
 def test_a_second_run_keeps_what_is_right_and_makes_the_rest(suite, tmp_path):
