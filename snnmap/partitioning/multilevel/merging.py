@@ -61,17 +61,22 @@ def merge_parts(
     owner = xp.arange(len(used))
     while len(loads) > 1 and not progress.expired():
         k = len(loads)
-        shared = [_gram(touching, column) for column in columns]
         ids = xp.arange(k)
         fits = ids[:, None] != ids[None, :]
-        for load in range(len(limits)):
-            union = loads[:, None, load] + loads[None, :, load]
-            if load >= n_additive:
-                union = union - shared[load - n_additive]
-            fits &= union <= limits[load]
+        for load in range(n_additive):
+            fits &= loads[:, None, load] + loads[None, :, load] <= limits[load]
+        able = xp.flatnonzero(fits.any(axis=1))  # the others are too full for any part
+        if len(able) == 0:
+            break
+        fits, some = fits[able][:, able], touching[able]
+        shared = [_gram(some, column) for column in columns]
+        for c, load in enumerate(range(n_additive, len(limits))):
+            held = loads[able, load]
+            fits &= held[:, None] + held[None, :] - shared[c] <= limits[load]
         wish = xp.where(fits, shared[-1], -1.0)
-        mates = wish.argmax(axis=1)
-        worth = wish.max(axis=1)
+        mates, worth = xp.zeros(k, xp.int64), xp.full(k, -1.0)
+        mates[able] = able[wish.argmax(axis=1)]
+        worth[able] = wish.max(axis=1)
         hosts = _pair_up(engine.to_host(mates), engine.to_host(worth), max(k // _AT_ONCE, 1))
         left, joined = np.unique(hosts, return_inverse=True)
         n_left = len(left)
