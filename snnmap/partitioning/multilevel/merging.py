@@ -68,7 +68,9 @@ def merge_parts(
         able = xp.flatnonzero(fits.any(axis=1))  # the others are too full for any part
         if len(able) == 0:
             break
-        fits, some = fits[able][:, able], touching[able]
+        each = xp.arange(len(able))
+        picks = sparse.csr_matrix((xp.ones(len(able)), (each, able)), shape=(len(able), k))
+        fits, some = fits[able][:, able], picks @ touching
         shared = [_gram(some, column) for column in columns]
         for c, load in enumerate(range(n_additive, len(limits))):
             held = loads[able, load]
