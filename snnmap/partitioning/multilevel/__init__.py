@@ -17,7 +17,12 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.compression import compress
-from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
+from snnmap.partitioning.multilevel.config import (
+    PRESETS,
+    Config,
+    RefinementConfig,
+    resolve_config,
+)
 from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
 from snnmap.partitioning.multilevel.level import Level, Problem, pose_problem, project
 from snnmap.partitioning.multilevel.merging import fold_parts, merge_parts
@@ -284,6 +289,9 @@ def uncoarsen(
         if depth == 0:
             start = run.examine(parts, n_parts)
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
+        rounds = knobs.rounds if depth else knobs.finest_rounds
+        if depth < exact:
+            rounds = _polish_rounds(rounds, level, knobs)
         if not (searched and depth == len(levels) - 1) and not progress.expired():
             parts = refine(
                 run.engine,
@@ -292,7 +300,7 @@ def uncoarsen(
                 parts,
                 n_parts,
                 polish if depth < exact else knobs,
-                rounds=knobs.rounds if depth else knobs.finest_rounds,
+                rounds=rounds,
                 schedule=knobs.polish_prices if searched else schedule,
                 overload_price=knobs.overload_price,
                 roomy=searched if roomy is None else roomy,
@@ -329,7 +337,9 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = F
         state.parts,
         state.n_parts,
         replace(knobs, patience=knobs.polish_patience) if hasty else knobs,
-        rounds=knobs.settle_rounds,
+        rounds=_polish_rounds(knobs.settle_rounds, run.level, knobs)
+        if hasty
+        else knobs.settle_rounds,
         schedule=(knobs.settle_price,),
         overload_price=knobs.settle_price,
         roomy=False,
@@ -337,6 +347,11 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = F
         progress=run.progress,
     )
     return run.examine(parts, state.n_parts)
+
+
+def _polish_rounds(rounds: int, level: Level, knobs: RefinementConfig) -> int:
+    """Fewer rounds where compression made the level and each takes long."""
+    return min(rounds, max(knobs.polish_pins // max(level.n_pins, 1), 2))
 
 
 def small(level: Level, config: Config) -> bool:
