@@ -26,7 +26,7 @@ class CompressionConfig:
     keep: float = 0.5
     finest: int = 256
     coarsest: int = 16
-    nodes: int = 3000
+    nodes: int = 2000
     step: int = 8
 
 
@@ -74,13 +74,13 @@ class SearchConfig:
         restarts: descents of a searched network; the best is kept.
     """
 
-    population: int = 16
+    population: int = 20
     batch: int = 16
     generations: int = 6
-    shrink: float = 0.2
-    growth: float = 10.0
+    shrink: float = 0.4
+    growth: float = 4.0
     passes: int = 1
-    patience: int = 50
+    patience: int = 100
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
@@ -165,6 +165,7 @@ PRESETS: dict[str, Config] = {
     ),
     "default": Config(),
     "quality": Config(
+        compression=CompressionConfig(nodes=3000),
         search=SearchConfig(population=48, batch=32, generations=60, restarts=4),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
