@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Partition the reference networks and record quality and times against the published peer.
 
-    scripts/bench_partition.py [NAME ...] [--preset default] [--engine cpu] [--seed 0] [--repeat 1] [--out FILE]
+    scripts/bench_partition.py [NAME ...] [--preset default] [--config FILE] [--engine cpu] [--seed 0]
+                               [--repeat 1] [--out FILE]
 
 Networks are generated (`snnmap.networks`), so the script runs anywhere; a name may also be the path
 of a file. Every result is checked by the independent verifier.
@@ -47,7 +48,9 @@ NETWORKS: dict[str, tuple[Limits, int, float, int, float]] = {
 }
 
 
-def run(name: str, preset: str, engine: str, seed: int, repeat: int) -> dict[str, Any]:
+def run(
+    name: str, preset: str, config: Path | None, engine: str, seed: int, repeat: int
+) -> dict[str, Any]:
     """One network: partition `repeat` times, verify, compare."""
     limits, peer_parts, peer, peer_ms, best = NETWORKS[Path(name).stem]
     started = time.perf_counter()
@@ -56,7 +59,9 @@ def run(name: str, preset: str, engine: str, seed: int, repeat: int) -> dict[str
     times = []
     for _ in range(repeat):
         started = time.perf_counter()
-        found = partition_multilevel(network, limits, preset=preset, engine=engine, seed=seed)
+        found = partition_multilevel(
+            network, limits, preset=preset, config=config, engine=engine, seed=seed
+        )
         times.append(time.perf_counter() - started)
     report = verify_partition(network, found.parts, limits)
     row = {
@@ -64,6 +69,7 @@ def run(name: str, preset: str, engine: str, seed: int, repeat: int) -> dict[str
         "preset": preset,
         "engine": found.engine,
         "seed": seed,
+        "config": str(config.name) if config else None,
         "valid": report.ok,
         "parts": found.n_parts,
         "connectivity": report.connectivity,
@@ -94,12 +100,14 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", default=list(NETWORKS))
     parser.add_argument("--preset", default="default")
+    parser.add_argument("--config", type=Path, help="TOML file with changes to the preset")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    rows = [run(name, args.preset, args.engine, args.seed, args.repeat) for name in args.names]
+    how = (args.preset, args.config, args.engine, args.seed, args.repeat)
+    rows = [run(name, *how) for name in args.names]
     means = {
         key: float(np.exp(np.mean([np.log(r[key]) for r in rows])))
         for key in ("to_peer", "to_best_known")
