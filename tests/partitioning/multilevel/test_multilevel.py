@@ -30,6 +30,7 @@ from snnmap.partitioning.multilevel.refinement import examine
 from snnmap.partitioning.verify import verify_partition
 from snnmap.progress import Progress
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
+from tests.partitioning.multilevel import twins
 from tests.strategies import hypergraphs
 
 # Tiny searches: the same code, fewer repetitions.
@@ -207,6 +208,37 @@ def test_channels_of_a_pixel_are_one_class() -> None:
     assert np.bincount(chunks, minlength=n_chunks).max() <= 4
     coarser, _ = split_classes(engine, ranked, 16)
     assert len(np.unique(np.stack([chunks, coarser]), axis=1).T) == n_chunks  # chunks nest
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_measured_again_after_some_nodes_moved(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    level = twins.random_level(
+        rng, n_nodes=90, n_nets=60, mean_pins=5, n_additive=1 + seed % 2, n_distinct=1 + seed % 3
+    )
+    engine, k = CpuEngine(), 5
+    parts = rng.integers(0, k, level.n_nodes).astype(np.int32)
+    table, _, loads = engine.measure(level, parts, k)
+    moved = np.flatnonzero(rng.random(level.n_nodes) < 0.07)
+    after = parts.copy()
+    after[moved] = (after[moved] + 1) % k
+    expected = engine.measure(level, after, k)
+    found = engine.remeasure(level, table, loads, parts, after, moved)
+    assert found[1] == expected[1]
+    assert (found[2] == expected[2]).all()
+    for name, array in twins.table_of(engine, expected[0]).items():
+        assert (twins.table_of(engine, found[0])[name] == array).all(), name
+
+
+def test_lists_by_node_are_made_again() -> None:
+    level = twins.random_level(np.random.default_rng(2), n_nodes=40, n_nets=30, mean_pins=4)
+    engine = CpuEngine()
+    slim = engine.shed(level)
+    assert sum(a.nbytes for a in slim) < sum(a.nbytes for a in level)
+    assert slim.n_nodes == level.n_nodes
+    for mine, other in zip(engine.restore(slim), level, strict=True):
+        assert (mine == other).all()
+    assert engine.restore(level) is level
 
 
 @given(
