@@ -302,13 +302,13 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     moved = np.empty(n, np.int32)
     origins = np.empty(n, np.int32)
     size = np.int64(0)
-    for v in range(n):
+    for w in range(n):
         b, gain = best_move(
-            v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
+            w, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
         )
         if b >= 0:
-            keys[v] = gain
-            heap[size] = v
+            keys[w] = gain
+            heap[size] = w
             rise(heap, places, keys, size)
             size += 1
     n_moved = 0
@@ -316,7 +316,7 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
     current = np.int64(0)
     best = np.int64(0)
     while size > 0 and n_moved - n_kept <= patience:
-        v = int(heap[0])  # one type for all calls: compiled once
+        v = np.int64(heap[0])  # one type for all calls: compiled once
         b, gain = best_move(
             v, level, parts, pins, sources, benefit, loads, limits, prices, seed, gains
         )
