@@ -6,7 +6,7 @@
 Each network is made and partitioned in a fresh process (code compiled before), limits as in the
 reference suite. Layered: convolutions and a dense end on images of growing side, from layers, so that
 each distinct destination set is stored once; reservoirs: 128 neighbours of each neuron, drawn near it.
-The exponent is the slope of log(processor seconds) over log(stored pins), for the larger half: 1 is
+The exponent is the slope of log(processor seconds) over log(stored pins), of the three largest: 1 is
 linear.
 """
 
@@ -30,8 +30,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-SIDES = (24, 34, 48, 68, 96, 136, 192)
-NEURONS = (1000, 2000, 4000, 8000, 16000)
+SIDES = (24, 48, 68, 96, 136, 192, 272)
+NEURONS = (1000, 2000, 4000, 8000, 16000, 32000)
 FAN_OUT = 128
 
 
@@ -108,11 +108,10 @@ def work(kind: str, size: int, preset: str) -> dict[str, Any]:
 
 
 def slopes(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Exponent of seconds over stored pins, for the larger half of each kind."""
+    """Exponent of processor seconds over stored pins, of the three largest of each kind."""
     found = {}
     for kind in ("layered", "reservoir"):
-        mine = [row for row in rows if row["kind"] == kind]
-        mine = mine[len(mine) // 2 :]
+        mine = [row for row in rows if row["kind"] == kind][-3:]
         x, y = (np.log([row[key] for row in mine]) for key in ("stored_pins", "cpu_s"))
         found[kind] = round(float(np.polyfit(x, y, 1)[0]), 2)
     return found
