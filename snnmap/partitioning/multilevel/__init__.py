@@ -29,7 +29,7 @@ from snnmap.partitioning.multilevel.merging import fold_parts, merge_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State, examine
-from snnmap.partitioning.multilevel.stopping import Watch, pack, secure
+from snnmap.partitioning.multilevel.stopping import Watch, hasten, pack, secure
 from snnmap.partitioning.result import Partition
 from snnmap.progress import SILENT, Progress
 
@@ -214,10 +214,11 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
         parts = run.engine.from_host(coarse_parts)
         exact = len(compressed) if len(compressed) > 1 else 0
         parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
+        n_coarse, n_parts = n_parts, start.n_parts
     with run.clock("completion"):
         final = complete(run, parts, n_parts, seed, hasty=exact > 0)
         if run.progress.expired() and not final.valid and not start.valid:
-            final = hurry(run, levels, coarse_parts, n_parts, seed) or complete(
+            final = hurry(run, levels, coarse_parts, n_coarse, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
             )
     found = min(final, start, key=_cost)
@@ -233,8 +234,8 @@ def tighten(run: Run, levels: Levels, coarse_parts: Array, n_parts: int, seed: i
     knobs = replace(run.config.refinement, polish_prices=(price,), overload_price=price)
     strict = replace(run, config=replace(run.config, refinement=knobs))
     parts = run.engine.from_host(coarse_parts)
-    parts, _ = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
-    return run.examine(parts, n_parts)
+    parts, start = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
+    return run.examine(parts, start.n_parts)
 
 
 def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
@@ -251,8 +252,8 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
     parts = state.parts
     for coarse, clusters in levels[1:]:
         parts = project(xp, parts, clusters, coarse.n_nodes)
-    parts, _ = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
-    return complete(run, parts, state.n_parts, seed)
+    parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
+    return complete(run, parts, start.n_parts, seed)
 
 
 def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> State | None:
@@ -274,18 +275,24 @@ def uncoarsen(
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there.
 
+    When time is up, the parts are repaired in a hurry where that is noticed; there may be more then.
     What lies between the finest and the coarsest level is dropped from `levels` on the way, unless
     `searched`. Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
     `exact` levels are the network and what compression made of it.
     """
     knobs, progress = run.config.refinement, run.progress
     polish = replace(knobs, patience=knobs.polish_patience)
+    hurried = False
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
         level, clusters = levels[depth]
         level = run.engine.restore(level)
         if not searched and 0 < depth < len(levels) - 1:
             levels[depth] = (None, clusters)
+        if depth and progress.expired() and not hurried:  # valid here is valid on the finest level
+            hurried = True
+            state = _repair(replace(run, level=level, progress=SILENT), parts, n_parts, seed)
+            parts, n_parts = state.parts, state.n_parts
         if depth == 0:
             start = run.examine(parts, n_parts)
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
@@ -314,20 +321,29 @@ def uncoarsen(
     return parts, start
 
 
-def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = False) -> State:
-    """Repair an overfull partition, then win back what that cost while it stays valid."""
-    knobs, most = run.config.refinement, run.problem.max_parts
-    state = repair(
+def _repair(
+    run: Run, parts: Array, n_parts: int, seed: int, knobs: RefinementConfig | None = None
+) -> State:
+    """Repair on the level of the run, in a hurry unless settings are given."""
+    return repair(
         run.engine,
         run.level,
         run.limits,
         parts,
         n_parts,
-        most,
-        knobs,
+        run.problem.max_parts,
+        knobs or hasten(run.config.refinement, run.level),
         seed=seed,
         progress=run.progress,
     )
+
+
+def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = False) -> State:
+    """Repair an overfull partition, then win back what that cost while it stays valid."""
+    knobs = run.config.refinement
+    if run.progress.expired():
+        return _repair(replace(run, progress=SILENT), parts, n_parts, seed)
+    state = _repair(run, parts, n_parts, seed, knobs)
     if not state.valid or knobs.settle_rounds == 0 or run.progress.expired():
         return state
     parts = refine(

@@ -18,7 +18,7 @@ from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.progress import Progress
 
 Array = Any  # of the engine's array library
-_HASTY_REPAIRS = 12  # rounds on a coarse level: fractions of a second
+_REPAIRS, _REPAIR_PINS = 12, 20_000_000  # rounds, and pins x rounds, of a repair in a hurry
 
 
 class Watch(Progress):
@@ -64,6 +64,12 @@ class Watch(Progress):
         return self.noticed
 
 
+def hasten(config: RefinementConfig, level: Level) -> RefinementConfig:
+    """The settings with as few rounds of repair as take about a second on this level."""
+    most = max(1, min(_REPAIRS, _REPAIR_PINS // max(level.n_pins, 1)))
+    return replace(config, repairs=min(config.repairs, most))
+
+
 def pack(engine: Any, level: Level, limits: Array) -> tuple[Array, int]:
     """(parts on the host, their number): nodes in order fill a part until a limit would break."""
     parts = kct.pack_in_order(tuple(engine.download(level)), engine.to_host(limits))
@@ -103,7 +109,7 @@ def secure(
         return examine(engine, level, limits, engine.from_host(found), n_found)
 
     def candidates() -> Iterator[tuple[State, bool]]:
-        hasty = replace(config, repairs=min(config.repairs, _HASTY_REPAIRS))
+        hasty = hasten(config, coarsest)
         given = engine.from_host(parts)
         yield (
             repair(engine, coarsest, limits, given, n_parts, max_parts, hasty, seed=seed),
