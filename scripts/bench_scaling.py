@@ -123,6 +123,7 @@ def draw(rows: list[dict[str, Any]], exponents: dict[str, float], path: Path) ->
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), constrained_layout=True)
     for kind, colour in (("layered", "#1b6ca8"), ("reservoir", "#c4532d")):
@@ -136,7 +137,9 @@ def draw(rows: list[dict[str, Any]], exponents: dict[str, float], path: Path) ->
     axes[0].loglog(ends, 2e-6 * ends, ":", color="grey", label="linear")
     axes[0].set_ylabel("processor seconds of the partition")
     axes[1].set_ylabel("peak memory of the process (MiB)")
+    axes[1].set_yticks([200, 500, 1000, 2000], labels=["200", "500", "1000", "2000"])
     for one in axes:
+        one.yaxis.set_minor_formatter(NullFormatter())
         one.set_xlabel("pins of distinct destination sets")
         one.grid(alpha=0.3, which="both", linewidth=0.5)
         one.legend(frameon=False, fontsize=8)
