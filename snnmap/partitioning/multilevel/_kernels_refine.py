@@ -225,8 +225,9 @@ def propose_moves(
                 weight = net_weights[g]
                 for c in range(n_distinct):
                     total[c] += counts[g, c]
-                for s in range(offsets[g], offsets[g + 1]):
-                    p = table_parts[s]
+                count = counts[g, 0]
+                for s in range(uint64(offsets[g]), uint64(offsets[g + 1])):
+                    p = np.uint32(table_parts[s])  # unsigned: no index from the end
                     pins = table_pins[s]
                     if not marked[p]:
                         marked[p] = True
@@ -234,7 +235,8 @@ def propose_moves(
                         n_touched += 1
                     if pins > (p == a):
                         gathered[p] += weight
-                        for c in range(n_distinct):
+                        shared[p, uint64(0)] += count
+                        for c in range(1, n_distinct):
                             shared[p, c] += counts[g, c]
                     elif pins == 0:
                         gathered[p] += table_sources[s]
