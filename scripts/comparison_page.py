@@ -4,29 +4,64 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from comparison_quality import baselines_table, program_table, to_the_end
+
 from snnmap.bench.figures import comparison_figure, scaling_figure
-from snnmap.bench.records import RunRecord, record_from
+from snnmap.bench.records import DONE, RunRecord, record_from
 from snnmap.bench.report import markdown
-from snnmap.bench.summary import Cell, Summary, summary_of
+from snnmap.bench.summary import BASELINES, Cell, Summary, summary_of
 from snnmap.writers.atomic import whole_file
 
 OURS, OURS_CPU, PAPER = "multilevel (gpu)", "multilevel", "multilevel:paper (gpu)"
-BASELINES = ("hierarchical", "overlap", "one-pass")
 START, END = "<!-- made by scripts/bench_paper --page: -->", "<!-- :made -->"
 DPI = 110
+IMAGES = "images"
 
-# Table I and section VI of arXiv 2604.14411: (baseline, quantity, what the paper says, value).
-# Speed-up = time of the baseline / time on the GPU; connectivity = ours / the baseline's.
+WITHIN = 1.1
+"""Two ratios agree if neither is larger than the other by more than this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A ratio in Table I and section VI of arXiv 2604.14411.
+
+    Attributes:
+        baseline: against which.
+        quantity: "speed-up" (time of the baseline / time on the GPU), "slow-down" (its inverse) or
+            "connectivity" (ours / the baseline's).
+        value: the ratio.
+        kind: "on average" or "at most".
+    """
+
+    baseline: str
+    quantity: str
+    value: float
+    kind: str = "on average"
+
+    def __str__(self) -> str:
+        return f"{self.value:g}x {self.kind}"
+
+    def agrees(self, values: Collection[float]) -> str:
+        """``yes``, or how the ratios measured here differ."""
+        if self.kind == "at most":
+            return "yes" if max(values) <= self.value else "no: larger"
+        mean = statistics.geometric_mean(values)
+        if max(mean / self.value, self.value / mean) <= WITHIN:
+            return "yes"
+        return "no: larger" if mean > self.value else "no: smaller"
+
+
 PUBLISHED = (
-    ("hierarchical", "speed-up", "246x on average"),
-    ("hierarchical", "connectivity", "0.82x on average"),
-    ("overlap", "speed-up", "15x on average"),
-    ("overlap", "connectivity", "0.71x on average"),
-    ("one-pass", "slow-down", "12x at most"),
-    ("one-pass", "connectivity", "0.09x on average"),
+    Published("hierarchical", "speed-up", 246),
+    Published("hierarchical", "connectivity", 0.82),
+    Published("overlap", "speed-up", 15),
+    Published("overlap", "connectivity", 0.71),
+    Published("one-pass", "slow-down", 12, "at most"),
+    Published("one-pass", "connectivity", 0.09),
 )
 
 
@@ -37,36 +72,73 @@ def read_comparison(path: Path) -> Summary:
     return summary_of(records, content["suite"], content["networks"])
 
 
+def read_notes(path: Path) -> list[str]:
+    """What a reader of the record must know beside its runs."""
+    return list(json.loads(path.read_text(encoding="utf-8")).get("notes", []))
+
+
 def write_page(record: Path, page: Path) -> list[Path]:
     """Put tables and figures into the page; the words around them stay."""
     summary = read_comparison(record)
+    notes = read_notes(record)
     head, _, rest = page.read_text(encoding="utf-8").partition(START)
     _, _, tail = rest.partition(END)
     with whole_file(page) as path:
-        path.write_text(f"{head}{START}\n\n{tables(summary)}\n{END}{tail}", encoding="utf-8")
+        path.write_text(f"{head}{START}\n\n{tables(summary, notes)}\n{END}{tail}", encoding="utf-8")
     figures = {
-        "comparison_normalised.png": comparison_figure(summary, normalised=True),
+        "comparison.png": comparison_figure(summary),
         "comparison_scaling.png": scaling_figure(summary),
     }
     for name, figure in figures.items():
-        with whole_file(page.parent / name) as path:
+        with whole_file(page.parent / IMAGES / name) as path:
             figure.savefig(path, dpi=DPI, format="png", metadata={"Software": "snnmap"})
-    return [page, *(page.parent / name for name in figures)]
+    return [page, *(page.parent / IMAGES / name for name in figures)]
 
 
-def tables(summary: Summary) -> str:
+def tables(summary: Summary, notes: Iterable[str] = ()) -> str:
     """All that the page says in numbers, as Markdown."""
-    lines = ["## Against the published ratios"]
+    lines = ["## Which published ratios agree", "", *verdicts(summary)]
+    lines += ["", "## Baselines that had the time they need", "", *baselines_table(summary, PAPER)]
+    lines += ["", "## Against the published program", "", *program_table(summary, OURS, PAPER)]
+    lines += ["", "## The timed runs against the published ratios"]
     for method, name in ((PAPER, "The paper's own algorithm"), (OURS, "The default algorithm")):
         lines += ["", f"{name}, `{method}`:", "", *ratios(summary, method)]
     lines += ["", "## Network by network", "", *by_network(summary)]
     report = markdown(summary)
     conditions = report.partition("\n\n")[2].partition("\n\n## ")[0]
-    lines += ["", "## Conditions", "", conditions]
+    lines += ["", "## Conditions", "", conditions, *(f"- note: {note}" for note in notes)]
     for title in ("Connectivity", "Seconds of the algorithm", "Parts"):
         lines += ["", f"## {title}", "", section(report, title)]
     lines += ["", "## Runs that were cut short", "", section(report, UNFINISHED)]
     return "\n".join(lines) + "\n"
+
+
+def verdicts(summary: Summary) -> list[str]:
+    """Published against measured; connectivity against baselines that ended, times as timed."""
+    whole = to_the_end(summary, PAPER)
+    lines = [
+        "| against | quantity | paper | preset `paper` (networks) | agrees | default (networks) | "
+        "agrees |",
+        "| --- | --- | ---: | ---: | --- | ---: | --- |",
+    ]
+    for ratio in PUBLISHED:
+        row = [ratio.baseline, ratio.quantity, str(ratio)]
+        for method, name in ((PAPER, PAPER), (OURS, "default")):
+            if ratio.quantity == "connectivity":
+                values = list(whole[name, ratio.baseline].values())
+            else:
+                values = measured(summary, method, ratio)
+            row += [typical(ratio, values), ratio.agrees(values) if values else ""]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def typical(published: Published, values: list[float]) -> str:
+    """The largest or the geometric mean, as published, and over how many networks."""
+    if not values:
+        return "none finished"
+    one = max(values) if published.kind == "at most" else statistics.geometric_mean(values)
+    return f"{factor(one)} ({len(values)})"
 
 
 UNFINISHED = "Runs that did not end by themselves"
@@ -84,21 +156,25 @@ def ratios(summary: Summary, method: str) -> list[str]:
         "smallest to largest | networks | with those cut short |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for baseline, quantity, published in PUBLISHED:
-        values = measured(summary, method, baseline, quantity)
+    for published in PUBLISHED:
+        values = measured(summary, method, published)
         if values:
             means = statistics.geometric_mean(values), statistics.fmean(values)
             cells = [*map(factor, means), f"{factor(min(values))} to {factor(max(values))}"]
         else:
             cells = ["none finished", "", ""]
-        bound = at_least(summary, method, baseline) if quantity == "speed-up" else ""
-        row = [baseline, quantity, published, *cells, str(len(values)), bound]
+        bound = ""
+        if published.quantity == "speed-up":
+            bound = at_least(summary, method, published.baseline)
+        named = [published.baseline, published.quantity, str(published)]
+        row = [*named, *cells, str(len(values)), bound]
         lines.append("| " + " | ".join(row) + " |")
     return lines
 
 
-def measured(summary: Summary, method: str, baseline: str, quantity: str) -> list[float]:
-    """Ratios in the paper's sense, one a network."""
+def measured(summary: Summary, method: str, published: Published) -> list[float]:
+    """Ratios in the paper's sense, one a network, of the timed runs."""
+    baseline, quantity = published.baseline, published.quantity
     if quantity == "connectivity":
         return list(summary.factors(method, baseline, "connectivity").values())
     slower = list(summary.factors(method, baseline, "seconds").values())
@@ -164,13 +240,13 @@ def against(summary: Summary, ours: Cell | None, network: str, name: str) -> Ite
 
 
 def same_parts(summary: Summary, network: str) -> str:
-    """Whether GPU and CPU came to the same value with the same seed."""
+    """Whether GPU and CPU came to the same value with the same seed, if both ended."""
     found: dict[str, RunRecord] = {
         r.task.engine: r
         for r in summary.records
         if r.task.network == network and (r.task.method, r.task.seed) in {(OURS, 0), (OURS_CPU, 0)}
     }
-    if found.keys() < {"cpu", "gpu"} or not all(r.has_result for r in found.values()):
+    if found.keys() < {"cpu", "gpu"} or any(r.status != DONE for r in found.values()):
         return ""
     a, b = found["cpu"], found["gpu"]
     same = (a.connectivity, a.parts, a.cut_net) == (b.connectivity, b.parts, b.cut_net)
