@@ -19,6 +19,7 @@ from snnmap._rows import mix64, sort_range
 
 _NONE = np.int64(-(1 << 62))
 _UNLIMITED = np.int64(1 << 60)  # as in `level.UNLIMITED`
+_WIDEST = 256  # pins
 _TRIES = 8  # candidates whose exact union is tested before a node stays alone
 
 
@@ -384,12 +385,11 @@ def fm_pass(level, parts, pins, sources, benefit, loads, limits, prices, seed, p
 
 
 @njit(cache=True, nogil=True)
-def cluster_nodes(level, limits, cap, target, within, seed):
-    """Heavy-edge clustering: every node, in random order, joins the neighbouring cluster it shares most with.
+def find_neighbours(level):
+    """(offsets, nodes, scores): for each node all others it shares nets with, and how much.
 
-    Sharing is the sum over common nets of weight / pins. A cluster keeps all `limits` exactly (the
-    union of its nets counts), its first resource stays within `cap`, and it never crosses a border
-    of `within`. Stops at `target` clusters. Returns (cluster of each node, number of clusters).
+    Sharing is the sum over common nets of weight / pins; nets of more than _WIDEST pins tie too
+    weakly to count.
     """
     (
         net_offsets,
@@ -403,9 +403,74 @@ def cluster_nodes(level, limits, cap, target, within, seed):
         out_nets,
         out_weights,
         net_weights,
-        counts,
+        _,
         resources,
     ) = level
+    n, n_nets = len(resources), len(net_weights)
+    most = np.int64(n)
+    inward = np.empty(n_nets, np.int64)  # what a pin shares by each net
+    for g in range(n_nets):
+        size = net_offsets[g + 1] - net_offsets[g]
+        inward[g] = (net_weights[g] << 6) // max(size, 1) + 1
+        if size <= _WIDEST:
+            most += size * (size + 2 * (source_offsets[g + 1] - source_offsets[g]))
+    offsets = np.zeros(n + 1, np.int64)
+    nodes = np.empty(most, np.int32)
+    scores = np.empty(most, np.int64)
+    places = np.full(n, -1, np.int64)
+    end = np.int64(0)
+    for v in range(n):
+        begin = end
+        places[v] = end  # itself first, taken out again below
+        nodes[end] = v
+        scores[end] = 0
+        end += 1
+        for side in range(2):
+            first, last = (
+                (node_offsets[v], node_offsets[v + 1])
+                if side == 0
+                else (out_offsets[v], out_offsets[v + 1])
+            )
+            for j in range(first, last):
+                g = node_nets[j] if side == 0 else out_nets[j]
+                size = net_offsets[g + 1] - net_offsets[g]
+                if size > _WIDEST:
+                    continue
+                n_ends = size
+                if side == 0:
+                    n_ends += source_offsets[g + 1] - source_offsets[g]
+                for i in range(n_ends):
+                    if i < size:
+                        u = net_pins[net_offsets[g] + i]
+                        score = inward[g] if side == 0 else (out_weights[j] << 6) // size + 1
+                    else:
+                        at = source_offsets[g] + i - size
+                        u = source_nodes[at]
+                        score = (source_weights[at] << 6) // size + 1
+                    if places[u] < begin:
+                        places[u] = end
+                        nodes[end] = u
+                        scores[end] = 0
+                        end += 1
+                    scores[places[u]] += score
+        end -= 1
+        nodes[begin] = nodes[end]
+        scores[begin] = scores[end]
+        places[nodes[begin]] = begin
+        offsets[v + 1] = end
+    return offsets, nodes[:end].copy(), scores[:end].copy()
+
+
+@njit(cache=True, nogil=True)
+def cluster_nodes(level, neighbours, limits, cap, target, within, seed):
+    """Heavy-edge clustering: every node, in random order, joins the neighbouring cluster it shares most with.
+
+    `neighbours` is what :func:`find_neighbours` found. A cluster keeps all `limits` exactly (the
+    union of its nets counts), its first resource stays within `cap`, and it never crosses a border
+    of `within`. Stops at `target` clusters. Returns (cluster of each node, number of clusters).
+    """
+    (_, _, _, _, _, node_offsets, node_nets, _, _, _, net_weights, counts, resources) = level
+    near_offsets, near_nodes, near_scores = neighbours
     n, n_nets = len(resources), len(net_weights)
     n_additive, n_distinct = resources.shape[1], counts.shape[1]
     leaders = np.arange(n).astype(np.int32)
@@ -421,9 +486,6 @@ def cluster_nodes(level, limits, cap, target, within, seed):
     limited = False  # whether unions of nets matter
     for c in range(n_distinct):
         limited |= limits[n_additive + c] < _UNLIMITED
-    inward = np.empty(n_nets, np.int64)  # what a pin shares by each net
-    for g in range(n_nets):
-        inward[g] = (net_weights[g] << 6) // max(net_offsets[g + 1] - net_offsets[g], 1) + 1
     for v in range(n):
         order[v] = np.int64(scramble(v, seed) >> uint64(33)) << 32 | v
     sort_range(order, np.int64(0), np.int64(n))
@@ -436,34 +498,14 @@ def cluster_nodes(level, limits, cap, target, within, seed):
         if not alone[v]:
             continue
         n_touched = 0
-        for side in range(2):
-            first, last = (
-                (node_offsets[v], node_offsets[v + 1])
-                if side == 0
-                else (out_offsets[v], out_offsets[v + 1])
-            )
-            for j in range(first, last):
-                g = node_nets[j] if side == 0 else out_nets[j]
-                size = max(net_offsets[g + 1] - net_offsets[g], 1)
-                score = inward[g] if side == 0 else (out_weights[j] << 6) // size + 1
-                for i in range(net_offsets[g], net_offsets[g + 1]):
-                    u = leaders[net_pins[i]]
-                    if within[u] != within[v]:
-                        continue
-                    if scores[u] == 0:
-                        touched[n_touched] = u
-                        n_touched += 1
-                    scores[u] += score
-                if side == 1:
-                    continue
-                for i in range(source_offsets[g], source_offsets[g + 1]):
-                    u = leaders[source_nodes[i]]
-                    if within[u] != within[v]:
-                        continue
-                    if scores[u] == 0:
-                        touched[n_touched] = u
-                        n_touched += 1
-                    scores[u] += (source_weights[i] << 6) // size + 1
+        for i in range(near_offsets[v], near_offsets[v + 1]):
+            u = leaders[near_nodes[i]]
+            if within[u] != within[v]:
+                continue
+            if scores[u] == 0:
+                touched[n_touched] = u
+                n_touched += 1
+            scores[u] += near_scores[i]
         me = leaders[v]
         joined = -1
         for _ in range(_TRIES):

@@ -76,7 +76,7 @@ class SearchConfig:
 
     population: int = 20
     batch: int = 16
-    generations: int = 6
+    generations: int = 5
     shrink: float = 0.4
     growth: float = 4.0
     passes: int = 1
@@ -120,7 +120,7 @@ class RefinementConfig:
     fine_prices: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
     polish_prices: tuple[float, ...] = (16.0,)
     settle_price: float = 4096.0
-    settle_rounds: int = 6
+    settle_rounds: int = 3
     settle_scheme: Literal["jet", "sequence"] = "sequence"
     overload_price: float = 20.0
     repairs: int = 200

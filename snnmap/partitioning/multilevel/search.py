@@ -51,6 +51,7 @@ class Search:
         self.max_parts = max_parts
         self.totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
         self.largest = ks.node_loads(tuple(level)).max(axis=0)
+        self.neighbours = ks.find_neighbours(tuple(level))
 
     # ---------------------------------------------------------------- building blocks
 
@@ -103,12 +104,13 @@ class Search:
             if within is None:
                 cap = min(cap, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
+            near = self.neighbours if level is self.level else ks.find_neighbours(flat)
             clusters, left = ks.cluster_nodes(
-                flat, limits, cap, target, borders, seed + len(levels)
+                flat, near, limits, cap, target, borders, seed + len(levels)
             )
             if left > 0.98 * n and cap < limits[0]:
                 cap = int(limits[0])
-                clusters, left = ks.cluster_nodes(flat, limits, cap, target, borders, seed)
+                clusters, left = ks.cluster_nodes(flat, near, limits, cap, target, borders, seed)
             if left == n or (within is not None and left > 0.95 * n):
                 return levels
             level = contract_small(level, clusters, left)
