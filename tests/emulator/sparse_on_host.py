@@ -31,6 +31,10 @@ class csr_matrix:  # noqa: N801  (CuPy's name)
         self._own.data[:] = bare(values)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        return self._own.shape
+
+    @property
     def indices(self) -> Any:
         return device(self._own.indices)
 

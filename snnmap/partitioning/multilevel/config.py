@@ -111,7 +111,7 @@ class RefinementConfig:
 
     scheme: Literal["jet", "sequence"] = "jet"
     rounds: int = 8
-    finest_rounds: int = 10
+    finest_rounds: int = 8
     patience: int = 12
     polish_patience: int = 2
     polish_pins: int = 50_000_000

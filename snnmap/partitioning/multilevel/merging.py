@@ -58,50 +58,68 @@ def merge_parts(
     )
     ones = xp.ones(len(entries), np.float64)
     touching = sparse.csr_matrix((ones, places), shape=(len(used), n_nets))
-    owner = xp.arange(len(used))
-    while len(loads) > 1 and not progress.expired():
-        k = len(loads)
+    owner = open_parts = xp.arange(len(used))  # parts may still grow while they are open
+    shared: list[Array] = []
+    while len(open_parts) > 1 and not progress.expired():
+        k = len(open_parts)
         ids = xp.arange(k)
         fits = ids[:, None] != ids[None, :]
         for load in range(n_additive):
             fits &= loads[:, None, load] + loads[None, :, load] <= limits[load]
-        able = xp.flatnonzero(fits.any(axis=1))  # the others are too full for any part
-        if len(able) == 0:
+        able = xp.flatnonzero(fits.any(axis=1))
+        if len(able) < k:  # the others are too full for any part, and stay so
+            fits = fits[able][:, able]
+            touching = _rows(engine, touching, able)
+            open_parts, loads = open_parts[able], loads[able]
+            shared = [known[able][:, able] for known in shared]
+            k = len(able)
+        if k < 2:
             break
-        each = xp.arange(len(able))
-        picks = sparse.csr_matrix((xp.ones(len(able)), (each, able)), shape=(len(able), k))
-        fits, some = fits[able][:, able], picks @ touching
-        shared = [_gram(some, column) for column in columns]
+        shared = shared or [_gram(touching, touching, column) for column in columns]
         for c, load in enumerate(range(n_additive, len(limits))):
-            held = loads[able, load]
-            fits &= held[:, None] + held[None, :] - shared[c] <= limits[load]
+            fits &= loads[:, None, load] + loads[None, :, load] - shared[c] <= limits[load]
         wish = xp.where(fits, shared[-1], -1.0)
-        mates, worth = xp.zeros(k, xp.int64), xp.full(k, -1.0)
-        mates[able] = able[wish.argmax(axis=1)]
-        worth[able] = wish.max(axis=1)
-        hosts = _pair_up(engine.to_host(mates), engine.to_host(worth), max(k // _AT_ONCE, 1))
-        left, joined = np.unique(hosts, return_inverse=True)
-        n_left = len(left)
-        if n_left == k:
+        mates, worth = engine.to_host(wish.argmax(axis=1)), engine.to_host(wish.max(axis=1))
+        hosts = _pair_up(mates, worth, max(k // _AT_ONCE, 1))
+        grown = np.unique(hosts[hosts != np.arange(k)])
+        if len(grown) == 0:
             break
-        groups = engine.from_host(joined)
-        owner = groups[owner]
-        joins = sparse.csr_matrix((xp.ones(k, np.float64), (groups, ids)), shape=(n_left, k))
-        touching = joins @ touching
+        left, joined = np.unique(hosts, return_inverse=True)
+        target = xp.arange(len(used))
+        target[open_parts] = open_parts[engine.from_host(hosts)]
+        owner = target[owner]
+        groups, kept = engine.from_host(joined), engine.from_host(left)
+        joins = (xp.ones(k, np.float64), (groups, xp.arange(k)))
+        touching = sparse.csr_matrix(joins, shape=(len(left), k)) @ touching
         touching.data[:] = 1
-        merged = xp.zeros((n_left, len(limits)), np.int64)
+        merged = xp.zeros((len(left), len(limits)), np.int64)
         engine.add_at(merged, groups, loads)
         for c in range(n_distinct):
             merged[:, n_additive + c] = (touching @ columns[c]).astype(np.int64)
-        loads = merged
-    return owner[numbered].astype(np.int32), len(loads)
+        open_parts, loads = open_parts[kept], merged
+        changed = engine.from_host(np.searchsorted(left, grown))
+        some = _rows(engine, touching, changed)
+        for i, column in enumerate(columns):
+            known, new = shared[i][kept][:, kept], _gram(some, touching, column)
+            known[changed] = new
+            known[:, changed] = new.T
+            shared[i] = known
+    left, numbers = xp.unique(owner, return_inverse=True)
+    return numbers[numbered].astype(np.int32), len(left)
 
 
-def _gram(touching: Any, column: Array) -> Array:
-    """float64[k, k]: the sum of `column` over the nets that two parts share."""
-    scaled = touching.copy()
+def _rows(engine: Any, matrix: Any, ids: Array) -> Any:
+    """Some rows of a sparse matrix."""
+    xp = engine.xp
+    picks = (xp.ones(len(ids), np.float64), (xp.arange(len(ids)), ids))
+    return engine.sparse.csr_matrix(picks, shape=(len(ids), matrix.shape[0])) @ matrix
+
+
+def _gram(some: Any, all_parts: Any, column: Array) -> Array:
+    """float64[k_some, k]: the sum of `column` over the nets that two parts share."""
+    scaled = some.copy()
     scaled.data *= column[scaled.indices]
-    return (scaled @ touching.T).toarray()
+    return (scaled @ all_parts.T).toarray()
 
 
 def _pair_up(mates: Array, worth: Array, most: int) -> Array:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from snnmap.parallel import map_tasks
+from snnmap.partitioning.multilevel import _kernels_cluster as kcl
 from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, contract_small, project
@@ -51,7 +52,7 @@ class Search:
         self.max_parts = max_parts
         self.totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
         self.largest = ks.node_loads(tuple(level)).max(axis=0)
-        self.neighbours = ks.find_neighbours(tuple(level))
+        self.neighbours = kcl.find_neighbours(tuple(level))
 
     # ---------------------------------------------------------------- building blocks
 
@@ -104,13 +105,13 @@ class Search:
             if within is None:
                 cap = min(cap, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
-            near = self.neighbours if level is self.level else ks.find_neighbours(flat)
-            clusters, left = ks.cluster_nodes(
+            near = self.neighbours if level is self.level else kcl.find_neighbours(flat)
+            clusters, left = kcl.cluster_nodes(
                 flat, near, limits, cap, target, borders, seed + len(levels)
             )
             if left > 0.98 * n and cap < limits[0]:
                 cap = int(limits[0])
-                clusters, left = ks.cluster_nodes(flat, near, limits, cap, target, borders, seed)
+                clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, borders, seed)
             if left == n or (within is not None and left > 0.95 * n):
                 return levels
             level = contract_small(level, clusters, left)

@@ -1,0 +1,268 @@
+"""One descent: coarsen, find first parts, refine on the way back; and recombination by another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.coarsening import cluster
+from snnmap.partitioning.multilevel.config import Config, RefinementConfig
+from snnmap.partitioning.multilevel.level import Level, project
+from snnmap.partitioning.multilevel.merging import fold_parts
+from snnmap.partitioning.multilevel.refinement import refine, repair
+from snnmap.partitioning.multilevel.run import Array, Levels, Run
+from snnmap.partitioning.multilevel.search import Search
+from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.partitioning.multilevel.stopping import hasten, pack, secure
+from snnmap.progress import SILENT
+
+
+def cost(state: State) -> tuple[bool, int]:
+    """By which partitions are compared."""
+    return not state.valid, state.connectivity
+
+
+def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
+    """A partition from scratch, and whether its coarsest level was searched."""
+    with run.clock("coarsening"):
+        levels = compressed + coarsen(run, compressed[-1][0], seed)
+    with run.clock("search"):
+        coarse_parts, n_parts, searched = solve_coarsest(run, levels[-1][0], seed)
+    with run.clock("refinement"):
+        parts = run.engine.from_host(coarse_parts)
+        exact = len(compressed) if len(compressed) > 1 else 0
+        parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
+        n_coarse, n_parts = n_parts, start.n_parts
+    with run.clock("completion"):
+        final = complete(run, parts, n_parts, seed, hasty=exact > 0)
+        if run.progress.expired() and not final.valid and not start.valid:
+            final = hurry(run, levels, coarse_parts, n_coarse, seed) or complete(
+                replace(run, progress=SILENT), parts, n_parts, seed
+            )
+    found = min(final, start, key=cost)
+    if searched and not start.valid and not run.progress.expired():
+        with run.clock("refinement"):
+            found = min(found, tighten(run, levels, coarse_parts, n_coarse, seed), key=cost)
+    return found, searched
+
+
+def tighten(run: Run, levels: Levels, coarse_parts: Array, n_parts: int, seed: int) -> State:
+    """The way back from a searched partition that never leaves its limits."""
+    price = run.config.refinement.settle_price
+    knobs = replace(run.config.refinement, polish_prices=(price,), overload_price=price)
+    strict = replace(run, config=replace(run.config, refinement=knobs))
+    parts = run.engine.from_host(coarse_parts)
+    parts, start = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
+    return run.examine(parts, start.n_parts)
+
+
+def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
+    """Coarsen again without crossing the borders of one or two partitions, refine on the way back.
+
+    With a mate the coarse nodes are what both agree on, and refinement may take from either.
+    """
+    xp = run.engine.xp
+    borders = state.parts
+    if mate is not None:
+        pairs = state.parts.astype(np.int64) * mate.n_parts + mate.parts
+        borders = xp.unique(pairs, return_inverse=True)[1].astype(np.int32)
+    levels: Levels = [(run.level, None), *coarsen(run, run.level, seed, borders)]
+    parts = state.parts
+    for coarse, clusters in levels[1:]:
+        parts = project(xp, parts, clusters, coarse.n_nodes)
+    parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
+    return complete(run, parts, start.n_parts, seed)
+
+
+def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> State | None:
+    """A valid state in little time, from the parts of the coarsest level (host); or None."""
+    knobs, most = run.config.refinement, run.problem.max_parts
+    return secure(run.engine, levels, run.limits, parts, n_parts, most, knobs, seed)
+
+
+def uncoarsen(
+    run: Run,
+    levels: Levels,
+    parts: Array,
+    n_parts: int,
+    seed: int,
+    *,
+    searched: bool,
+    exact: int = 0,
+    roomy: bool | None = None,
+) -> tuple[Array, State]:
+    """Refined parts of the finest level, and the state before refinement there.
+
+    When time is up, the parts are repaired in a hurry where that is noticed; there may be more then.
+    What lies between the finest and the coarsest level is dropped from `levels` on the way, unless
+    `searched`. Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
+    `exact` levels are the network and what compression made of it.
+    """
+    knobs, progress = run.config.refinement, run.progress
+    polish = replace(knobs, patience=knobs.polish_patience)
+    hurried = False
+    progress.start("refining", len(levels), "levels")
+    for depth in range(len(levels) - 1, -1, -1):
+        level, clusters = levels[depth]
+        level = run.engine.restore(level)
+        if not searched and 0 < depth < len(levels) - 1:
+            levels[depth] = (None, clusters)
+        if depth and progress.expired() and not hurried:  # valid here is valid on the finest level
+            hurried = True
+            state = _repair(replace(run, level=level, progress=SILENT), parts, n_parts, seed)
+            parts, n_parts = state.parts, state.n_parts
+        if depth == 0:
+            start = run.examine(parts, n_parts)
+        schedule = knobs.coarse_prices if depth else knobs.fine_prices
+        rounds = knobs.rounds if depth else knobs.finest_rounds
+        if depth < exact:
+            rounds = _polish_rounds(rounds, level, knobs)
+        if not (searched and depth == len(levels) - 1) and not progress.expired():
+            parts = refine(
+                run.engine,
+                level,
+                run.limits,
+                parts,
+                n_parts,
+                polish if depth < exact else knobs,
+                rounds=rounds,
+                schedule=knobs.polish_prices if searched else schedule,
+                overload_price=knobs.overload_price,
+                roomy=searched if roomy is None else roomy,
+                seed=seed + depth,
+                progress=progress,
+            )
+        if clusters is not None:
+            parts = parts[clusters]
+        progress.advance(1, note=f"{level.n_nodes:,} nodes")
+    progress.finish()
+    return parts, start
+
+
+def _repair(
+    run: Run, parts: Array, n_parts: int, seed: int, knobs: RefinementConfig | None = None
+) -> State:
+    """Repair on the level of the run, in a hurry unless settings are given."""
+    return repair(
+        run.engine,
+        run.level,
+        run.limits,
+        parts,
+        n_parts,
+        run.problem.max_parts,
+        knobs or hasten(run.config.refinement, run.level),
+        seed=seed,
+        progress=run.progress,
+    )
+
+
+def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = False) -> State:
+    """Repair an overfull partition, then win back what that cost while it stays valid."""
+    knobs = run.config.refinement
+    if run.progress.expired():
+        return _repair(replace(run, progress=SILENT), parts, n_parts, seed)
+    state = _repair(run, parts, n_parts, seed, knobs)
+    if not state.valid or knobs.settle_rounds == 0 or run.progress.expired():
+        return state
+    parts = refine(
+        run.engine,
+        run.level,
+        run.limits,
+        state.parts,
+        state.n_parts,
+        replace(knobs, patience=knobs.polish_patience) if hasty else knobs,
+        rounds=_polish_rounds(knobs.settle_rounds, run.level, knobs)
+        if hasty
+        else knobs.settle_rounds,
+        schedule=(knobs.settle_price,),
+        overload_price=knobs.settle_price,
+        roomy=False,
+        seed=seed + 101,
+        progress=run.progress,
+    )
+    return run.examine(parts, state.n_parts)
+
+
+def _polish_rounds(rounds: int, level: Level, knobs: RefinementConfig) -> int:
+    """Fewer rounds where compression made the level and each takes long."""
+    return min(rounds, max(knobs.polish_pins // max(level.n_pins, 1), 2))
+
+
+def small(level: Level, config: Config) -> bool:
+    """Whether the sequential search handles this level."""
+    few_pins = level.n_pins + len(level.source_nodes) <= config.coarsening.small_pins
+    return few_pins and level.n_nets <= 4 * level.n_nodes
+
+
+def coarsen(run: Run, level: Level, seed: int, borders: Any = None) -> Levels:
+    """Levels by clustering until one is small enough to search, or nothing merges any more.
+
+    With `borders` (int32[n_nodes]) nodes on different sides stay apart on every level.
+    """
+    engine, progress, knobs = run.engine, run.progress, run.config.coarsening
+    levels: Levels = []
+    progress.start("coarsening", None, "levels")
+    while borders is not None or not small(level, run.config):
+        if progress.expired():
+            break
+        clusters, n_clusters = cluster(
+            engine, level, run.limits, knobs, seed + len(levels), borders
+        )
+        if n_clusters > knobs.stall * level.n_nodes:
+            if knobs.growth > level.n_nodes or knobs.scheme == "matching":
+                break
+            knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
+            continue
+        if levels:
+            levels[-1] = (engine.shed(level), levels[-1][1])
+        level = engine.contract(level, clusters, n_clusters)
+        levels.append((level, clusters))
+        if borders is not None:
+            borders = project(engine.xp, borders, clusters, n_clusters)
+        progress.advance(1, note=f"{n_clusters:,} nodes")
+    progress.finish()
+    return levels
+
+
+def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
+    """(parts of the coarsest level on the host, their number, whether they were searched).
+
+    No more parts than allowed, but some may be too full.
+    """
+    parts, n_parts, searched = _first_parts(run, level, seed)
+    most = run.problem.max_parts
+    if most is not None and n_parts > most:
+        sizes = np.zeros(n_parts, np.int64)
+        np.add.at(sizes, parts, run.engine.to_host(level.resources[:, 0]))
+        parts, n_parts = fold_parts(parts, sizes, most)
+    return parts, n_parts, searched
+
+
+def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
+    config, problem, progress = run.config, run.problem, run.progress
+    if progress.expired():
+        return *pack(run.engine, level, run.limits), False
+    if small(level, config):
+        knobs = config.search
+        hunt = Search(run.engine.download(level), problem.limits, knobs, problem.max_parts)
+        if level.n_pins * hunt.count_parts(seed) <= knobs.most_work:
+            total = knobs.population + knobs.generations * knobs.batch
+            progress.start("searching", total, "partitions")
+            found = hunt.run(seed, progress)
+            progress.finish()
+            return found.parts, found.n_parts, True
+    if run.keep_parts(level.n_nodes):
+        return np.arange(level.n_nodes, dtype=np.int32), level.n_nodes, False
+    if level.n_nodes > config.merge_at_most:
+        # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
+        return *pack(run.engine, level, run.limits), False
+    alone = run.engine.xp.arange(level.n_nodes, dtype=np.int32)
+    state = examine(run.engine, level, run.limits, alone, level.n_nodes)
+    # Coarse borders cost axons that refinement wins back: the first parts may exceed distinct limits.
+    roomy = problem.limits.copy()
+    distinct = roomy[level.resources.shape[1] :]
+    distinct += distinct // 100 * config.merge_slack_percent
+    parts, n_parts = run.merge(level, state, run.engine.from_host(roomy))
+    return run.engine.to_host(parts), n_parts, False

@@ -1,0 +1,89 @@
+"""What every phase of a run needs, and the clock that times the phases."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.config import Config
+from snnmap.partitioning.multilevel.level import Level, Problem
+from snnmap.partitioning.multilevel.merging import merge_parts
+from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.progress import SILENT, Progress
+
+Array = np.ndarray[Any, Any]
+Levels = list[tuple[Any, Any]]  # from fine to coarse: Level, and the map from the one before
+
+
+class Clock:
+    """Adds up wall-clock seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._phase = ""
+        self._start = 0.0
+
+    def __call__(self, phase: str) -> Clock:
+        """`with clock(phase):` adds to that phase."""
+        self._phase = phase
+        return self
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.perf_counter() - self._start
+        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + spent
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What every phase needs: where, what, how, and who listens.
+
+    Attributes:
+        engine: where the arrays are.
+        level: the finest level, there.
+        limits: int64[n_loads], there.
+        problem: the same on the host.
+        config: all settings.
+        progress: listener.
+        clock: adds up seconds by phase.
+    """
+
+    engine: Any
+    level: Level
+    limits: Array
+    problem: Problem
+    config: Config
+    progress: Progress
+    clock: Clock
+
+    def examine(self, parts: Array, n_parts: int) -> State:
+        """Measure a partition of the finest level."""
+        return examine(self.engine, self.level, self.limits, parts, n_parts)
+
+    def keep_parts(self, n_parts: int) -> bool:
+        """Whether that many parts are left as they are."""
+        most = self.problem.max_parts
+        return self.config.merge == "needed" and (most is None or n_parts <= most)
+
+    def merge(
+        self, level: Level, state: State, limits: Array, *, hasty: bool = True
+    ) -> tuple[Array, int]:
+        """Parts joined to the fewest within these limits.
+
+        Unless `hasty`, time does not matter: there are more parts than allowed.
+        """
+        return merge_parts(
+            self.engine,
+            level,
+            state.parts,
+            state.n_parts,
+            state.loads,
+            state.table,
+            limits,
+            self.progress if hasty else SILENT,
+        )
