@@ -209,10 +209,9 @@ class Search:
         population: list[Individual] = []
         seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
         for start in range(0, len(seeds), config.batch):
-            population += map_tasks(
-                self.create, [(s,) for s in seeds[start : start + config.batch]]
-            )
-            progress.advance(config.batch, note=self.note(population))
+            batch = seeds[start : start + config.batch]
+            population += map_tasks(self.create, [(s,) for s in batch])
+            progress.advance(len(batch), note=self.note(population))
             if progress.expired():
                 break
         population.sort(key=lambda one: one.cost)
