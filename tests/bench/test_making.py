@@ -1,6 +1,5 @@
 import hashlib
 import json
-import platform
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from snnmap.networks.suites import load_suite
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.progress import Progress
 from snnmap.readers import read_network
-from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator.starting import emulate, need_emulator
 
 SUITE = """
 name = "mine"
@@ -93,14 +92,12 @@ def test_streamed_reservoirs_are_the_same_bytes(suite, tmp_path, monkeypatch):
 
 
 def test_a_gpu_makes_the_same_bytes(suite, tmp_path, monkeypatch):
-    if shutil.which("g++") is None or platform.machine() != "x86_64":
-        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
+    need_emulator()
     suite.path.write_text(suite.path.read_text().replace("5000", "300"))
     cloud = load_suite(suite.path).only(["cloud"])
     for format in ("h5", "snn"):
         list(make_suite(cloud, tmp_path / "cpu", format=format))
-    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
-    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    emulate(monkeypatch)
     launches = []
     monkeypatch.setattr(Device, "launch", count_calls(Device.launch, launches))
     for format in ("h5", "snn"):

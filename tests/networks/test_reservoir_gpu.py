@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from snnmap.errors import EngineError
 from snnmap.networks import reservoir as room
 from snnmap.networks import reservoir_gpu
 from snnmap.networks.reservoir import CpuChooser, Ground, Reservoir
 from snnmap.networks.reservoir_gpu import GpuChooser
 from snnmap.partitioning.multilevel.device import Device
-from tests.emulator import cupy_on_host, sparse_on_host
-
-CAN_EMULATE = shutil.which("g++") is not None and platform.machine() == "x86_64"
+from tests.emulator.starting import KINDS, start_gpu
 
 
-def start_device(kind: str) -> Device:
-    """A real device, or the emulator."""
-    if kind == "device":
-        try:
-            return Device()
-        except EngineError as error:
-            pytest.skip(f"*** SKIPPED, NOT TESTED ON A GPU: {error} ***")
-    if not CAN_EMULATE:
-        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "cupy", cupy_on_host)
-        patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
-        return Device()
-
-
-@pytest.fixture(scope="module", params=[pytest.param("device", marks=pytest.mark.gpu), "emulated"])
+@pytest.fixture(scope="module", params=KINDS)
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    return start_device(request.param)
+    return start_gpu(Device, request.param)
 
 
 @pytest.fixture
@@ -136,4 +115,4 @@ def test_neurons_of_the_largest_published_network(device):
 
 @pytest.mark.gpu
 def test_a_published_network_on_a_gpu():
-    assert_equal(Reservoir(65_536, 192), start_device("device"))
+    assert_equal(Reservoir(65_536, 192), start_gpu(Device, "device"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,33 +21,17 @@ from snnmap.placement.metric import Metric
 from snnmap.placement.refine import EVERYWHERE, force_directed
 from snnmap.placement.region import make_site
 from snnmap.placement.task import Task
-from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator.starting import KINDS, start_gpu
 from tests.placement.chips import mesh, profiles
 from tests.placement.test_place import layered
 from tests.strategies import hypergraphs
 
-CAN_EMULATE = shutil.which("g++") is not None and platform.machine() == "x86_64"
 needs_gpu = pytest.mark.gpu
 
 
-def start_engine(kind: str) -> GpuEngine:
-    """The engine on a real device, or on the emulator."""
-    if kind == "device":
-        try:
-            return GpuEngine()
-        except EngineError as error:
-            pytest.skip(f"*** SKIPPED, NOT TESTED ON A GPU: {error} ***")
-    if not CAN_EMULATE:
-        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "cupy", cupy_on_host)
-        patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
-        return GpuEngine()
-
-
-@pytest.fixture(scope="module", params=[pytest.param("device", marks=needs_gpu), "emulated"])
+@pytest.fixture(scope="module", params=KINDS)
 def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
-    return start_engine(request.param)
+    return start_gpu(GpuEngine, request.param)
 
 
 def task_and_cells(
@@ -209,7 +190,7 @@ def test_too_little_memory_is_said(gpu: GpuEngine, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("full_work")
 @pytest.mark.parametrize("topology", ["mesh", "hex-torus"])
 def test_hundreds_of_parts(topology: str) -> None:
-    gpu = start_engine("device")
+    gpu = start_gpu(GpuEngine, "device")
     n = 40 if topology == "mesh" else 20
     graph, profile = layered(n, n), mesh(48, 48, topology=topology)
     task, cells = task_and_cells(graph, profile, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -83,7 +83,6 @@ class Device:
 
     Attributes:
         xp: CuPy.
-        sparse: CuPy's sparse matrices.
         name: as the driver calls it.
         multiprocessors: their number.
         shared_bytes: shared memory that a block may ask for.
@@ -91,7 +90,6 @@ class Device:
 
     def __init__(self) -> None:
         self.xp = find_cupy()
-        self.sparse = import_module("cupyx.scipy.sparse")
         runtime = self.xp.cuda.runtime
         self._faults = (
             runtime.CUDARuntimeError,
@@ -108,6 +106,11 @@ class Device:
             self.shared_bytes = int(runtime.deviceGetAttribute(_SHARED_MEMORY, current))
         self.kernel = lru_cache(maxsize=None)(self._kernel)
         self._module = lru_cache(maxsize=None)(self._compile)
+
+    @cached_property
+    def sparse(self) -> Any:
+        """CuPy's sparse matrices, loaded for those who need them."""
+        return import_module("cupyx.scipy.sparse")
 
     def _compile(self, source: str, defines: tuple[str, ...]) -> Any:
         options = ("-std=c++17", *defines)

@@ -20,12 +20,12 @@ from snnmap.partitioning.multilevel import engine as choice
 from snnmap.partitioning.multilevel import partition_multilevel
 from snnmap.partitioning.multilevel.device import Device, find_cupy, kernel_source
 from snnmap.partitioning.multilevel.engine import choose_engine
-from snnmap.partitioning.multilevel.engine_gpu import needed_bytes
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine, needed_bytes
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.progress import Progress
 from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator.starting import emulate, need_emulator, start_gpu
 from tests.partitioning.multilevel import twins
-from tests.partitioning.multilevel.test_engine_gpu import start_engine
 
 INSTALL = r"pip install 'snnmap\[gpu13\]'"
 
@@ -117,9 +117,8 @@ def test_without_a_usable_device(monkeypatch: pytest.MonkeyPatch, answer: Any, w
 
 
 def test_auto_takes_the_gpu_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    start_engine("emulated")  # skips where it cannot run
-    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
-    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    need_emulator()
+    emulate(monkeypatch)
     assert find_cupy() is cupy_on_host
     engine = choose_engine("auto")
     assert (engine.name, engine.reason) == ("gpu", "GPU emulator")
@@ -127,7 +126,7 @@ def test_auto_takes_the_gpu_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_network_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = start_engine("emulated")
+    engine = start_gpu(GpuEngine, "emulated")
     level = twins.random_level(np.random.default_rng(0), n_nodes=50, n_nets=20, mean_pins=5)
     assert needed_bytes(level) > sum(a.nbytes for a in level)
     monkeypatch.setattr(engine.device, "free_bytes", lambda: needed_bytes(level))
@@ -150,9 +149,8 @@ class Hearing(Progress):
 
 @pytest.mark.parametrize("spare", [0, -1], ids=["fits", "short"])
 def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
-    gpu = start_engine("emulated")
-    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
-    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    gpu = start_gpu(GpuEngine, "emulated")
+    emulate(monkeypatch)
     monkeypatch.setattr(choice, "_gpu_engine", lru_cache(lambda: gpu))
     h, limits = load_network("lenet").grouped(), Limits(max_size=1024, max_inbound=4096)
     needed = needed_bytes(pose_problem(h, limits).level)
@@ -187,7 +185,7 @@ def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -
 def test_faults_name_the_kernel(
     monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
-    engine = start_engine("emulated")
+    engine = start_gpu(GpuEngine, "emulated")
 
     def fail(*args: Any, **named: Any) -> None:
         raise error
@@ -198,9 +196,8 @@ def test_faults_name_the_kernel(
 
 
 def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    start_engine("emulated")
-    monkeypatch.setitem(sys.modules, "cupy", cupy_on_host)
-    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
+    need_emulator()
+    emulate(monkeypatch)
     device = Device()
     with pytest.raises(EngineError, match="at or before kernel 'sum_rows'"), device.guard():
         device.kernel("rows", "sum_rows", ("-DN_ADDITIVE=oops", "-DN_DISTINCT(=("))

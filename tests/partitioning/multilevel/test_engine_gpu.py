@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnmap.errors import EngineError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.networks import load_network
@@ -22,34 +18,18 @@ from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import largest_power, power_of_two
 from snnmap.partitioning.multilevel.level import pose_problem
-from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
 from tests.partitioning.multilevel import twins
 
 BRIEF: dict[str, Any] = {"search": {"population": 3, "batch": 2, "generations": 2}}
 PARALLEL: dict[str, Any] = {"coarsening": {"small_pins": 0}, "refinement": {"rounds": 4}}
-CAN_EMULATE = shutil.which("g++") is not None and platform.machine() == "x86_64"
 needs_gpu = pytest.mark.gpu
 
 
-def start_engine(kind: str) -> GpuEngine:
-    """The engine on a real device, or on the emulator."""
-    if kind == "device":
-        try:
-            return GpuEngine()
-        except EngineError as error:
-            pytest.skip(f"*** SKIPPED, NOT TESTED ON A GPU: {error} ***")
-    if not CAN_EMULATE:
-        pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "cupy", cupy_on_host)
-        patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
-        return GpuEngine()
-
-
-@pytest.fixture(scope="module", params=[pytest.param("device", marks=needs_gpu), "emulated"])
+@pytest.fixture(scope="module", params=KINDS)
 def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
-    return start_engine(request.param)
+    return start_gpu(GpuEngine, request.param)
 
 
 def compare(gpu: GpuEngine, step: str, level: Any, seed: int) -> None:
@@ -134,14 +114,14 @@ def test_whole_partition_of_any_hypergraph(
     ("preset", "seed"), [("fast", 0), ("fast", 1), ("default", 2), ("paper", 0)]
 )
 def test_whole_partition_of_networks(name: str, preset: str, seed: int) -> None:
-    gpu = start_engine("device")
+    gpu = start_gpu(GpuEngine, "device")
     limits = Limits(max_size=1024, max_inbound=4096)
     assert partitions_differ(gpu, load_network(name), limits, preset, None, seed) == []
 
 
 @needs_gpu
 def test_steps_on_a_large_level() -> None:
-    gpu = start_engine("device")
+    gpu = start_gpu(GpuEngine, "device")
     rng = np.random.default_rng(0)
     level = twins.random_level(rng, n_nodes=20_000, n_nets=10_000, mean_pins=100)
     for step in twins.STEPS:
