@@ -2,22 +2,33 @@
 // `propose_moves` in snnmap/partitioning/multilevel/_kernels_refine.py; both give the same integers.
 #include "common.cuh"
 
-// visits[v] = most insertions of v's proposal: entries of its nets (given), its part, the haven; -1
-// where v may not move (locked, or strict and its part within the limits). targets[v] = -1.
-// Parallel over nodes; a few words each. Pure map.
-extern "C" __global__ void prepare_proposals(const bool* locked, const i32* parts, const i64* loads,
+// visits[v] = most insertions of v's proposal: entries of its nets, its part, the haven; -1 where v may
+// not move (locked, or strict and its part within the limits). targets[v] = -1.
+// Parallel over nodes, a warp each; reads the nets of those that may move once, gathers the lengths of
+// their rows. Deterministic: integer sums.
+extern "C" __global__ void prepare_proposals(const i64* node_offsets, const i32* node_nets,
+                                             const i64* out_offsets, const i32* out_nets, const i64* offsets,
+                                             const bool* locked, const i32* parts, const i64* loads,
                                              const i64* limits, i64 strict, i64 n, i64* visits, i32* targets) {
-    const i64 v = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (v >= n) return;
-    targets[v] = -1;
-    bool moves = !locked[v];
-    if (moves && strict) {
-        bool overfull = false;
-        for (i32 r = 0; r < N_LOADS; ++r)
-            overfull |= loads[static_cast<i64>(parts[v]) * N_LOADS + r] > limits[r];
-        moves = overfull;
+    const i32 lane = Group<false>::rank();
+    for (i64 v = Group<false>::index(); v < n; v += Group<false>::number()) {
+        bool moves = !locked[v];
+        if (moves && strict) {
+            moves = false;
+            for (i32 r = 0; r < N_LOADS; ++r)
+                moves |= loads[static_cast<i64>(parts[v]) * N_LOADS + r] > limits[r];
+        }
+        i64 entries = 0;
+        for (i64 j = node_offsets[v] + lane; moves && j < node_offsets[v + 1]; j += 32)
+            entries += offsets[node_nets[j] + 1] - offsets[node_nets[j]];
+        for (i64 j = out_offsets[v] + lane; moves && j < out_offsets[v + 1]; j += 32)
+            entries += offsets[out_nets[j] + 1] - offsets[out_nets[j]];
+        entries = sum_warp(entries);
+        if (lane == 0) {
+            targets[v] = -1;
+            visits[v] = moves ? entries + 2 : -1;
+        }
     }
-    visits[v] = moves ? visits[v] + 2 : -1;
 }
 
 struct Proposals {

@@ -46,6 +46,19 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         bare(self).sort(kind="stable")
 
 
+def _reduction(name: str) -> Callable[..., Any]:
+    """A method that leaves its result on the device, also when that is a single number."""
+
+    def reduce(self: ndarray, *args: Any, **named: Any) -> Any:
+        return device(getattr(bare(self), name)(*bare(args), **named))
+
+    return reduce
+
+
+for _name in ("sum", "min", "max", "any", "all", "argmin", "argmax"):
+    setattr(ndarray, _name, _reduction(_name))
+
+
 def bare(value: Any) -> Any:
     """What NumPy works on; refuses host arrays."""
     if isinstance(value, ndarray):

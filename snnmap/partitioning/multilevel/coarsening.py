@@ -15,33 +15,6 @@ from snnmap.partitioning.multilevel.matching import match
 Array = Any  # of the engine's array library
 
 
-def accept_prefix(xp: Any, order: Array, groups: Array, amounts: Array, room: Array) -> Array:
-    """Of nodes in `order`, those whose group still has room for all amounts up to theirs.
-
-    Args:
-        xp: array library.
-        order: int[n_chosen] node ids, best first.
-        groups: int[n_nodes] group (part, cluster) a node wants.
-        amounts: int64[n_nodes, n_loads].
-        room: int64[n_groups, n_loads].
-
-    Returns:
-        int[...] accepted node ids, by group and rank.
-    """
-    if len(order) == 0:
-        return order
-    ranked = order[xp.argsort(groups[order], kind="stable")]
-    wanted = groups[ranked]
-    new = xp.ones(len(ranked), bool)
-    new[1:] = wanted[1:] != wanted[:-1]
-    starts = xp.flatnonzero(new)
-    runs = xp.cumsum(new) - 1
-    own = amounts[ranked]
-    totals = xp.cumsum(own, axis=0)
-    before = totals[starts] - own[starts]
-    return ranked[((totals - before[runs]) <= room[wanted]).all(axis=1)]
-
-
 def cluster(
     engine: Any,
     level: Level,
@@ -84,16 +57,8 @@ def cluster(
             seed=seed,
             borders=borders,
         )
-        movers = xp.flatnonzero(targets >= 0)
-        if len(movers) == 0:
-            continue
-        order = movers[xp.argsort(-scores[movers], kind="stable")]
-        joined = accept_prefix(xp, order, targets, loads, room_cap[None, :] - loads)
-        hosts = targets[joined]
-        leaders[joined] = hosts
-        settled[joined] = True
-        settled[hosts] = True
-        engine.add_at(loads, hosts, loads[joined])
+        room = room_cap[None, :] - loads
+        engine.join_clusters(level, (targets, scores), loads, room, (leaders, settled))
     heads = leaders == ids
     numbers = (xp.cumsum(heads) - 1).astype(xp.int32)
     return numbers[leaders], int(heads.sum())

@@ -18,8 +18,10 @@ from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
+from snnmap.partitioning.multilevel import choosing
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
 from snnmap.partitioning.multilevel.level import Level, contract_small
+from snnmap.partitioning.multilevel.state import State
 
 Array = np.ndarray[Any, Any]
 
@@ -120,7 +122,11 @@ class CpuEngine:
     def remeasure(
         self, level: Level, table: Table, loads: Array, old: Array, parts: Array, moved: Array
     ) -> tuple[Table, int, Array]:
-        """What :meth:`measure` gives, from what it gave for `old` parts and the nodes that moved."""
+        """What :meth:`measure` gives, from what it gave for `old` parts.
+
+        `moved` (bool[n_nodes]) tells which nodes are elsewhere now.
+        """
+        moved = np.flatnonzero(moved)
         n_parts, n_additive = len(loads), level.resources.shape[1]
         if _OFTEN * len(moved) > level.n_nodes:
             return self.measure(level, parts, n_parts)
@@ -164,6 +170,12 @@ class CpuEngine:
         )
         loads[:, n_additive:] = sum(distinct for _, distinct in found)
         return table, sum(int(c) for c, _ in found)
+
+    def sum_up(
+        self, level: Level, limits: Array, connectivity: Any, loads: Array
+    ) -> tuple[int, Array]:
+        """(connectivity, int64[n_loads] overload over all parts) on the host."""
+        return int(connectivity), np.maximum(loads - limits, 0).sum(axis=0)
 
     def propose(
         self,
@@ -255,7 +267,30 @@ class CpuEngine:
                 total += array
         return totals  # type: ignore[no-any-return]
 
+    def choose_moves(
+        self, level: Level, limits: Array, state: State, moves: Moves, *, roomy: bool
+    ) -> choosing.Chosen:
+        """The moves that pay and fit together (see `choosing.py`)."""
+        return choosing.choose_moves(self, level, limits, state, moves, roomy=roomy)
+
+    def choose_prefix(
+        self, level: Level, limits: Array, state: State, targets: Array, gains: Array
+    ) -> choosing.Chosen:
+        """The best prefix of all moves in order of gain (see `choosing.py`)."""
+        return choosing.choose_prefix(self, level, limits, state, targets, gains)
+
     # ---------------------------------------------------------------- coarsening
+
+    def join_clusters(
+        self,
+        level: Level,
+        wishes: tuple[Array, Array],
+        loads: Array,
+        room: Array,
+        joined: tuple[Array, Array],
+    ) -> None:
+        """Nodes join the clusters they want while there is room (see `choosing.py`)."""
+        choosing.join_clusters(self, wishes, loads, room, joined)
 
     def node_loads(self, level: Level) -> Array:
         """int64[n_nodes, n_loads]: what each node alone puts on a part."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
-from snnmap.partitioning.multilevel.gpu_refinement import GpuRefinement
 from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
@@ -20,7 +20,7 @@ Array = Any  # cupy.ndarray
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
-class GpuEngine(GpuCoarsening, GpuRefinement):
+class GpuEngine(GpuCoarsening, GpuChoosing):
     """CuPy and CUDA C++ kernels on the current device.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.partitioning.multilevel.coarsening import accept_prefix
+from snnmap.partitioning.multilevel.choosing import accept_prefix, make_moves
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.sequence import refine_in_sequence
@@ -79,89 +79,29 @@ def refine(
             break
         factor = schedule[turn * len(schedule) // rounds]
         warmth = config.temperature * (1 - turn / max(rounds - 1, 1))
-        moved = _round(
-            engine,
+        moves = engine.propose(
             level,
+            state.table,
+            state.parts,
+            state.loads,
             limits,
-            state,
-            prices=engine.from_host((worth * factor).astype(np.int64)),
-            roomy=roomy or factor < schedule[-1],
-            locked=locked,
+            engine.from_host((worth * factor).astype(np.int64)),
+            locked,
+            strict=False,
+            haven=0,
             seed=seed * 1009 + turn,
             slack=int(64 * warmth),
         )
-        if len(moved[0]) == 0 and warmth == 0:
+        spacious = roomy or factor < schedule[-1]
+        parts, locked, n_moved = engine.choose_moves(level, limits, state, moves, roomy=spacious)
+        if warmth == 0 and int(n_moved) == 0:
             break
-        ids, targets = moved
-        parts = state.parts.copy()
-        parts[ids] = targets
-        locked = xp.zeros(level.n_nodes, bool)
-        locked[ids] = True
-        state = examine(engine, level, limits, parts, n_parts, state, ids)
+        state = examine(engine, level, limits, parts, n_parts, state, locked)
         now = cost(state)
         since += 1
         if now < best_cost:
             best, best_cost, since = state.parts, now, 0
     return best
-
-
-def _round(
-    engine: Any,
-    level: Level,
-    limits: Array,
-    state: State,
-    *,
-    prices: Array,
-    roomy: bool,
-    locked: Array,
-    seed: int,
-    slack: int,
-) -> tuple[Array, Array]:
-    """(ids of the nodes that move, their targets)."""
-    xp = engine.xp
-    moves = engine.propose(
-        level,
-        state.table,
-        state.parts,
-        state.loads,
-        limits,
-        prices,
-        locked,
-        strict=False,
-        haven=0,
-        seed=seed,
-        slack=slack,
-    )
-    movers = xp.flatnonzero(moves.targets >= 0)
-    if len(movers) == 0:
-        return movers, movers
-    order = movers[xp.argsort(-moves.gains[movers], kind="stable")]
-    ranks = xp.empty(level.n_nodes, xp.int32)
-    ranks[order] = xp.arange(len(order), dtype=xp.int32)
-    later = engine.gains_in_sequence(
-        level, state.table, state.parts, moves.targets, ranks, state.n_parts
-    )
-    gains = later + moves.gains - moves.plain_gains
-    order = order[gains[order] > 0]
-    if len(order) == 0:
-        return order, order
-
-    room = limits - state.loads
-    leaving = xp.zeros_like(state.loads)
-    engine.add_at(leaving, state.parts[order], moves.outgoing[order])
-    slackness = limits // 32 if roomy else xp.zeros_like(limits)
-    accepted = accept_prefix(
-        xp, order, moves.targets, moves.incoming, xp.maximum(room, 0) + leaving + slackness
-    )
-    # Moves that only pay by relief stop when their origin is relieved.
-    costly = later[accepted] <= 0
-    relieving = accepted[costly]
-    relieving = relieving[xp.argsort(ranks[relieving], kind="stable")]
-    over = xp.maximum(-room, 0)
-    enough = xp.where(over > 0, over + limits // 64, np.int64(1) << 60)
-    relieving = accept_prefix(xp, relieving, state.parts, moves.outgoing, enough)
-    ids = xp.concatenate([accepted[~costly], relieving])
-    return ids, moves.targets[ids]
 
 
 def repair(
@@ -215,9 +155,8 @@ def repair(
         accepted = accept_prefix(xp, ranked, moves.targets, moves.incoming, xp.maximum(room, 0))
         before = state.overload.sum()
         if len(accepted):
-            parts = state.parts.copy()
-            parts[accepted] = moves.targets[accepted]
-            state = examine(engine, level, limits, parts, n_parts, state, accepted)
+            chosen = make_moves(engine, state.parts, moves.targets, accepted)
+            state = examine(engine, level, limits, chosen.parts, n_parts, state, chosen.moved)
         if len(accepted) == 0 or state.overload.sum() >= before:
             if max_parts is not None and n_parts >= max_parts:
                 if len(accepted) == 0:

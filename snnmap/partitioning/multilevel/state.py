@@ -38,14 +38,17 @@ def examine(
     known: State | None = None,
     moved: Array | None = None,
 ) -> State:
-    """Measure a partition, faster with a known one from which only the nodes `moved` differ."""
+    """Measure a partition, faster with a known one from which only nodes that `moved` differ.
+
+    `moved` is bool[n_nodes].
+    """
     if known is None or known.n_parts != n_parts:
         table, connectivity, loads = engine.measure(level, parts, n_parts)
     else:
         table, connectivity, loads = engine.remeasure(
             level, known.table, known.loads, known.parts, parts, moved
         )
-    overload = engine.to_host(engine.xp.maximum(loads - limits, 0).sum(axis=0))
+    connectivity, overload = engine.sum_up(level, limits, connectivity, loads)
     return State(parts, n_parts, connectivity, loads, overload, table)
 
 

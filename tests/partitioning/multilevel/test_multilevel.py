@@ -219,7 +219,7 @@ def test_measured_again_after_some_nodes_moved(seed: int) -> None:
     engine, k = CpuEngine(), 5
     parts = rng.integers(0, k, level.n_nodes).astype(np.int32)
     table, _, loads = engine.measure(level, parts, k)
-    moved = np.flatnonzero(rng.random(level.n_nodes) < 0.07)
+    moved = rng.random(level.n_nodes) < 0.07
     after = parts.copy()
     after[moved] = (after[moved] + 1) % k
     expected = engine.measure(level, after, k)

@@ -15,7 +15,7 @@ from snnmap.networks import load_network
 from snnmap.partitioning.multilevel import PRESETS, partition_multilevel
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.level import Problem, pose_problem
-from snnmap.partitioning.multilevel.sequence import best_prefix, refine_in_sequence
+from snnmap.partitioning.multilevel.sequence import refine_in_sequence
 from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.partitioning.verify import verify_partition
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
@@ -71,12 +71,14 @@ def test_the_best_valid_prefix_is_made(case: tuple[Problem, State, Array, Array]
     problem, state, targets, gains = case
     order = np.flatnonzero(targets >= 0)
     order = order[np.argsort(-gains[order], kind="stable")]
-    ids = best_prefix(ENGINE, problem.level, problem.limits, state, targets, gains)
-    assert ids.tolist() == order[: len(ids)].tolist()
+    chosen = ENGINE.choose_prefix(problem.level, problem.limits, state, targets, gains)
+    n = chosen.n_moved
+    assert np.flatnonzero(chosen.moved).tolist() == sorted(order[:n].tolist())
+    assert (chosen.parts == np.where(chosen.moved, targets, state.parts)).all()
     costs = [
         (int(s.overload.sum()), s.connectivity) for s in states(problem, state, targets, order)
     ]
-    assert costs.index(min(costs)) == len(ids)  # the first of the best
+    assert costs.index(min(costs)) == n  # the first of the best
 
 
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=20), data=st.data())

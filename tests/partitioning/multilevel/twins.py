@@ -126,7 +126,7 @@ def step_measure(engine: Any, level: Level, rng: np.random.Generator) -> Results
         parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
         table, connectivity, loads = engine.measure(level, engine.from_host(parts), n_parts)
         found |= {f"{n_parts} parts {k}": v for k, v in table_of(engine, table).items()}
-        found[f"{n_parts} parts connectivity"] = connectivity
+        found[f"{n_parts} parts connectivity"] = int(connectivity)
         found[f"{n_parts} parts loads"] = engine.to_host(loads)
     return found
 
@@ -157,6 +157,31 @@ def step_moves(engine: Any, level: Level, rng: np.random.Generator) -> Results:
             chosen = engine.to_host(moves.targets) >= 0
             for field, values in zip(("gains", "incoming", "outgoing"), effects, strict=True):
                 found[f"{name} replayed {field}"] = engine.to_host(values)[chosen]
+    return found
+
+
+def step_choose(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    """Which proposals are made together, by both schemes."""
+    found: Results = {}
+    host, on = engine.download(level), engine.from_host
+    nobody = on(np.zeros(level.n_nodes, bool))
+    for n_parts in (2, 9, max(level.n_nodes // 2, 3)):
+        parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+        limits = random_limits(rng, host, n_parts)
+        prices, seed = rng.integers(0, 200, len(limits)), int(rng.integers(1 << 40))
+        state = examine(engine, level, on(limits), on(parts), n_parts)
+        found |= {f"{n_parts} overload": state.overload, f"{n_parts} worth": state.connectivity}
+        places = (level, state.table, state.parts, state.loads, on(limits), on(prices), nobody)
+        moves = engine.propose(*places, strict=False, haven=0, seed=seed, slack=64)
+        problem = (level, on(limits), state)
+        for name, chosen in (
+            ("tight", engine.choose_moves(*problem, moves, roomy=False)),
+            ("roomy", engine.choose_moves(*problem, moves, roomy=True)),
+            ("prefix", engine.choose_prefix(*problem, moves.targets, moves.gains)),
+        ):
+            found[f"{n_parts} {name} parts"] = engine.to_host(chosen.parts)
+            found[f"{n_parts} {name} moved"] = engine.to_host(chosen.moved)
+            found[f"{n_parts} {name} number"] = int(chosen.n_moved)
     return found
 
 
