@@ -13,14 +13,22 @@
 // the pass that wrote them, which falls from pass to pass, so nothing is ever cleared: atomicMin
 // replaces old entries, and readers ignore them. All results are integers free of any order.
 //
-// Annealing runs several boards (chains) side by side: arrays of a board follow each other.
+// Many rounds run in one launch. Boards (chains of annealing) lie side by side: arrays of a board
+// follow each other. The blocks of the grid, which all run at once (a cooperative launch), form a
+// team for each board, and a team's blocks wait for each other between steps. Half a warp works on
+// a part.
 #include "common.cuh"
+
+#ifndef WAIT_A_LITTLE  // between two looks at memory that another block will write
+#define WAIT_A_LITTLE()
+#endif
 
 typedef unsigned char u8;
 
 const int RANK_BITS = 24;
 const u64 NOBODY = (1ull << RANK_BITS) - 1;
 const i32 BLOCKED = -2;  // part_at of a cell that takes no part; EMPTY is free
+const i32 LANES = 16;    // threads that work on a part
 
 struct Graph {
     const i64* offsets;
@@ -37,8 +45,18 @@ struct Ways {
     }
 };
 
-// Boards of some chains and the proposals of a round on them: 8 bytes a field, filled by
-// engine_gpu.py in this order. Launches are many and short, and so are their lists of arguments.
+// What a launch leaves for the host or for its next steps; zero at its start. `gate` has a line of
+// memory of its own, for all blocks of a team look at it.
+struct State {
+    u64 gate, unused[15];
+    u64 changed[2];  // epoch of the last pass, even or odd, that changed a decision
+    u64 listed[2];   // proposals of an even, an odd round of swaps
+    u64 saved, losses, n_losses, n_rounds;
+    u64 rest[8];
+};
+
+// Boards and the proposals of a round on them: 8 bytes a field, filled by engine_gpu.py in this
+// order.
 struct Boards {
     Graph graph;
     i64 n_parts;
@@ -47,25 +65,75 @@ struct Boards {
     const i64* table_y;
     i64 n_y, n_cells, n_rows;
     const u8* locked;
+    i64 n_boards;
     i32 *cell_of, *part_at;
-    i64 n_chains;
-    i32* targets;
-    const i32 *order, *ranks;  // null: parts are settled in the order of their ids
-    i64* floors;               // null: gains must be above 0
-    u8* accepted;
+    i32* targets;  // of proposals, -1 for none
     i64* gains;
-    u64 *firsts, *changed, *saved;
-    i64 *clock, n_passes, top_epoch, epochs_a_round;
-    const i64 *exponentials, *temperatures, *radii;
-    i64 n_rounds, first_round;
+    u8* accepted;
+    u64* firsts;  // two arrays a board, for even and odd epochs
+    u64* epochs;  // of the next pass
+    State* states;
+    // annealing
+    const i64 *exponentials, *temperatures, *radii;  // the latter two of each board and round
+    i64 n_rounds;
     const u64* seeds;
-    u64* losses;
+    i64* floors;
+    // swaps that only gain
+    u8* active;
+    i32 *before, *listed, *order;  // order: parts by rank; null: parts are settled by their ids
+    i64* listed_gains;
+};
 
-    __device__ __forceinline__ Ways ways() const {
-        return {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)};
+// The blocks that work on one board.
+struct Team {
+    State* state;
+    i32 size, member;  // blocks; this block among them
+    u64 n_gone;        // blocks that have passed the gate once the next meeting is over
+
+    // Threads of the team, and this one's number.
+    __device__ __forceinline__ i32 n_threads() const { return size * static_cast<i32>(blockDim.x); }
+    __device__ __forceinline__ i32 thread() const { return member * static_cast<i32>(blockDim.x) + threadIdx.x; }
+
+    // Wait for the whole team; what it wrote before is seen afterwards.
+    __device__ __forceinline__ void meet() {
+        __syncthreads();
+        if (size == 1) return;
+        n_gone += size;
+        if (threadIdx.x == 0) {
+            __threadfence();
+            atomicAdd(&state->gate, 1ull);
+            while (seen(&state->gate) < n_gone) WAIT_A_LITTLE();
+            __threadfence();
+        }
+        __syncthreads();
     }
-    // Epoch of the first pass of the round that the clock shows.
-    __device__ __forceinline__ u64 epoch() const { return static_cast<u64>(top_epoch - *clock * epochs_a_round); }
+    static __device__ __forceinline__ u64 seen(const u64* word) { return *const_cast<const volatile u64*>(word); }
+};
+
+// One board: where its arrays begin.
+struct Board {
+    Graph graph;
+    Ways ways;
+    i32 *cell_of, *part_at, *targets;
+    i64* gains;
+    u8* accepted;
+    u64 *firsts, *firsts_odd;
+    const i32* order;
+    const i64* floors;
+
+    __device__ __forceinline__ Board(const Boards& all, i64 i)
+        : graph(all.graph),
+          ways{all.table_x, all.table_y, static_cast<i32>(all.n_x), static_cast<i32>(all.n_y)},
+          cell_of(all.cell_of + i * all.n_parts),
+          part_at(all.part_at + i * all.n_cells),
+          targets(all.targets + i * all.n_parts),
+          gains(all.gains + i * all.n_parts),
+          accepted(all.accepted + i * all.n_parts),
+          firsts(all.firsts + 2 * i * all.n_cells),
+          firsts_odd(firsts + all.n_cells),
+          order(all.order),
+          floors(all.floors ? all.floors + i * all.n_parts : nullptr) {}
+    __device__ __forceinline__ u64* firsts_of(u64 epoch) const { return epoch & 1 ? firsts_odd : firsts; }
 };
 
 // Where parts are at the start of a round.
@@ -94,27 +162,33 @@ struct AfterEarlier {
     }
 };
 
-// This lane's share of C_part(a) - C_part(b) without the link to `but`.
-template <class Where>
-__device__ __forceinline__ i64 pull(const Graph& graph, const Ways& ways, i32 part, i32 a, i32 b, i32 but,
-                                    const Where& where) {
-    i64 sum = 0;
-    for (i64 i = graph.offsets[part] + Group<false>::rank(); i < graph.offsets[part + 1]; i += 32) {
-        const i32 other = graph.neighbours[i];
-        if (other == but) continue;
-        const i32 cell = where(other);
-        sum += graph.rates[i] * (ways.between(a, cell) - ways.between(b, cell));
-    }
-    return sum;
-}
+__device__ __forceinline__ i32 lane() { return threadIdx.x & (LANES - 1); }
 
-// Gain of the swap of p on a with r (or -1) on b, known to the whole warp.
+// Gain of the swap of p on a with r (or -1) on b, known to the half of a warp that asks; 0 if it does
+// not. The links of both parts are one list, so that their loads overlap. Whole warps call this.
 template <class Where>
-__device__ __forceinline__ i64 gain_of_swap(const Graph& graph, const Ways& ways, i32 p, i32 a, i32 r, i32 b,
-                                            const Where& where) {
-    i64 sum = pull(graph, ways, p, a, b, r, where);
-    if (r >= 0) sum += pull(graph, ways, r, b, a, p, where);
-    return sum_warp(sum);
+__device__ __forceinline__ i64 gain_of_swap(const Graph& graph, const Ways& ways, bool asked, i32 p, i32 a, i32 r,
+                                            i32 b, const Where& where) {
+    i64 sum = 0;
+    if (asked) {
+        const i64 first_p = graph.offsets[p], first_r = r >= 0 ? graph.offsets[r] : 0;
+        const i32 n_p = static_cast<i32>(graph.offsets[p + 1] - first_p);
+        const i32 n = n_p + (r >= 0 ? static_cast<i32>(graph.offsets[r + 1] - first_r) : 0);
+        const i64 *a_x = ways.x + static_cast<i64>(a / ways.n_y) * ways.n_x, *a_y = ways.y + a % ways.n_y * ways.n_y;
+        const i64 *b_x = ways.x + static_cast<i64>(b / ways.n_y) * ways.n_x, *b_y = ways.y + b % ways.n_y * ways.n_y;
+        for (i32 i = lane(); i < n; i += LANES) {
+            const bool own = i < n_p;
+            const i64 link = own ? first_p + i : first_r + (i - n_p);
+            const i32 other = graph.neighbours[link];
+            const i64 rate = graph.rates[link];
+            if (other == (own ? r : p)) continue;
+            const i32 cell = where(other), x = cell / ways.n_y, y = cell - x * ways.n_y;
+            const i64 shorter = a_x[x] + a_y[y] - b_x[x] - b_y[y];
+            sum += own ? rate * shorter : -rate * shorter;
+        }
+    }
+    for (int step = LANES / 2; step > 0; step >>= 1) sum += __shfl_xor_sync(ALL_LANES, sum, step);
+    return sum;
 }
 
 __device__ __forceinline__ u64 entry_of(u64 epoch, u64 rank) { return epoch << RANK_BITS | rank; }
@@ -130,93 +204,286 @@ __device__ __forceinline__ i32 below(u64 bits, i64 n) {
     return static_cast<i32>((bits & 0xFFFFF) * static_cast<u64>(n) >> 20);
 }
 
-// ------------------------------------------------------------------------------------ proposals
+// ------------------------------------------------------------------------------------ settling
 
-// A round of annealing: every movable part draws a cell near itself or near a part it is linked to,
-// and keeps it if gain > floor = -temperature * variate. Parallel over (chain, part), a warp each;
-// reads links and cells of neighbours. Random numbers are hashes of (seed, round, part).
-extern "C" __global__ void propose_random(const Boards* boards) {
-    const Boards& all = *boards;
-    const i64 place = Group<false>::index();
-    if (place >= all.n_chains * all.n_parts) return;
-    const i64 chain = place / all.n_parts;
-    const i32 p = static_cast<i32>(place % all.n_parts);
-    const i32* cell_of = all.cell_of + chain * all.n_parts;
-    const i32* part_at = all.part_at + chain * all.n_cells;
-    const u8* locked = all.locked;
-    const Graph graph = all.graph;
-    const i64 round = *all.clock, at_round = chain * all.n_rounds + round;
-    const u64 stream = static_cast<u64>(all.first_round + round), seed = all.seeds[chain];
-    i32 b = -1, r = EMPTY, a = cell_of[p];
-    u64 more = 0;
-    if (!locked[p]) {
-        const u64 bits = hash_bits(seed, stream, static_cast<u64>(p));
-        more = hash_bits(seed, stream, ~static_cast<u64>(p));
-        i32 at = a, reach = static_cast<i32>(all.radii[at_round]);
-        const i64 first = graph.offsets[p], degree = graph.offsets[p + 1] - first;
-        if (bits >> 62 == 0 && degree > 0) {
-            at = cell_of[graph.neighbours[first + below(bits, degree)]];
-            reach = 1;
+// One pass over n proposals, ranked by their place: reads the takers of `epoch`, writes those of
+// epoch - 1, and notes the epoch in state->changed if a decision changed.
+__device__ __forceinline__ void decide(const Board& board, const Team& team, i32 n, u64 epoch) {
+    const u64* known = board.firsts_of(epoch);
+    u64* next = board.firsts_of(epoch - 1);
+    bool changed = false;
+    for (i32 place = team.thread(); (place & ~31) / LANES < n; place += team.n_threads()) {
+        const i32 rank = place / LANES;
+        const i32 p = rank < n ? (board.order ? board.order[rank] : rank) : 0;
+        const i32 b = rank < n ? board.targets[p] : -1;
+        if (__ballot_sync(ALL_LANES, b >= 0) == 0) continue;
+        const AfterEarlier now = {board.cell_of, board.targets, board.order, known, epoch, static_cast<u64>(rank)};
+        i32 a = 0, r = EMPTY;
+        bool yes = false;
+        if (b >= 0) {
+            a = board.cell_of[p];
+            r = board.part_at[b];
+            yes = now.taker(a) >= now.rank && now.taker(b) >= now.rank;
         }
-        const i32 rows = static_cast<i32>(all.n_rows), columns = static_cast<i32>(all.n_cells / all.n_rows);
-        const i32 x = at / rows + below(more, 2 * reach + 1) - reach;
-        const i32 y = at % rows + below(more >> 20, 2 * reach + 1) - reach;
-        if (x >= 0 && y >= 0 && y < rows && x < columns) {
-            b = x * rows + y;
-            r = part_at[b];
-            if (b == a || r == BLOCKED || (r >= 0 && locked[r])) b = -1;
+        const i64 gain = gain_of_swap(board.graph, board.ways, yes, p, a, r, b, now);
+        if (b < 0 || lane() != 0) continue;
+        if (yes) {
+            board.gains[p] = gain;
+            yes = gain > (board.floors ? board.floors[p] : 0);
         }
+        if (yes) {
+            atomicMin(next + a, entry_of(epoch - 1, now.rank));
+            atomicMin(next + b, entry_of(epoch - 1, now.rank));
+        }
+        if (yes == (board.accepted[p] != 0)) continue;
+        board.accepted[p] = yes;
+        changed = true;
     }
-    bool kept = false;
-    i64 floor = 0;
-    if (b >= 0) {
-        const i64 gain = gain_of_swap(graph, all.ways(), p, a, r, b, AtStart{cell_of});
-        floor = -(all.temperatures[at_round] >> 16) * all.exponentials[more >> 52];
-        kept = gain > floor;
-        if (gain < 0 && Group<false>::rank() == 0) {
-            atomicAdd(all.losses + 2 * chain, static_cast<u64>(-gain >> 20));
-            atomicAdd(all.losses + 2 * chain + 1, 1ull);
-        }
-    }
-    if (Group<false>::rank() != 0) return;
-    all.targets[place] = kept ? b : -1;
-    all.floors[place] = floor;
-    all.accepted[place] = kept;
-    if (!kept) return;
-    const u64 entry = entry_of(all.epoch(), static_cast<u64>(p));
-    u64* firsts = all.firsts + 2 * chain * all.n_cells;
-    atomicMin(firsts + a, entry);
-    atomicMin(firsts + b, entry);
+    if (changed) team.state->changed[epoch & 1] = epoch;
 }
 
+// Settle n proposals whose first takers, all accepted, stand at `epoch`, and make the accepted swaps,
+// which share no cell. Adds this thread's share of what they save; returns the next free epoch.
+__device__ __forceinline__ u64 settle(const Board& board, Team& team, i32 n, u64 epoch, i64& saved) {
+    while (true) {
+        decide(board, team, n, epoch);
+        team.meet();
+        if (Team::seen(&team.state->changed[epoch & 1]) != epoch) break;
+        --epoch;
+    }
+    for (i32 rank = team.thread(); rank < n; rank += team.n_threads()) {
+        const i32 p = board.order ? board.order[rank] : rank, b = board.targets[p];
+        if (b < 0 || !board.accepted[p]) continue;
+        const i32 a = board.cell_of[p], r = board.part_at[b];
+        board.part_at[a] = r;
+        board.part_at[b] = p;
+        board.cell_of[p] = b;
+        if (r >= 0) board.cell_of[r] = a;
+        saved += board.gains[p];
+    }
+    team.meet();
+    return epoch - 2;
+}
+
+// ------------------------------------------------------------------------------------ annealing
+
+// A round's proposals: every movable part draws a cell near itself or near a part it is linked to,
+// and keeps it if gain > floor = -temperature * variate. Random numbers are hashes of (seed, round,
+// part). Adds up losses that were proposed, and their number.
+__device__ __forceinline__ void propose_random(const Boards& all, const Board& board, const Team& team, i64* floors,
+                                               u64 seed, u64 stream, i64 radius, i64 temperature, u64 epoch,
+                                               i64& losses, i64& n_losses) {
+    const i32 rows = static_cast<i32>(all.n_rows), columns = static_cast<i32>(all.n_cells / all.n_rows);
+    u64* firsts = board.firsts_of(epoch);
+    for (i32 place = team.thread(); (place & ~31) / LANES < all.n_parts; place += team.n_threads()) {
+        const i32 p = place / LANES;
+        i32 b = -1, r = EMPTY, a = 0;
+        u64 more = 0;
+        if (p < all.n_parts && !all.locked[p]) {
+            const u64 bits = hash_bits(seed, stream, static_cast<u64>(p));
+            more = hash_bits(seed, stream, ~static_cast<u64>(p));
+            a = board.cell_of[p];
+            i32 at = a, reach = static_cast<i32>(radius);
+            const i64 first = board.graph.offsets[p], degree = board.graph.offsets[p + 1] - first;
+            if (bits >> 62 == 0 && degree > 0) {
+                at = board.cell_of[board.graph.neighbours[first + below(bits, degree)]];
+                reach = 1;
+            }
+            const i32 x = at / rows + below(more, 2 * reach + 1) - reach;
+            const i32 y = at % rows + below(more >> 20, 2 * reach + 1) - reach;
+            if (x >= 0 && y >= 0 && y < rows && x < columns) {
+                b = x * rows + y;
+                r = board.part_at[b];
+                if (b == a || r == BLOCKED || (r >= 0 && all.locked[r])) b = -1;
+            }
+        }
+        const i64 gain = gain_of_swap(board.graph, board.ways, b >= 0, p, a, r, b, AtStart{board.cell_of});
+        if (p >= all.n_parts || lane() != 0) continue;
+        bool kept = false;
+        if (b >= 0) {
+            const i64 floor = -(temperature >> 16) * all.exponentials[more >> 52];
+            kept = gain > floor;
+            floors[p] = floor;
+            if (gain < 0) {
+                losses += -gain >> 20;
+                ++n_losses;
+            }
+        }
+        board.targets[p] = kept ? b : -1;
+        board.accepted[p] = kept;
+        if (!kept) continue;
+        atomicMin(firsts + a, entry_of(epoch, static_cast<u64>(p)));
+        atomicMin(firsts + b, entry_of(epoch, static_cast<u64>(p)));
+    }
+}
+
+// The struct of a launch in shared memory, where reading its fields costs little.
+__device__ __forceinline__ void take(Boards& all, const Boards* boards) {
+    const u64* from = reinterpret_cast<const u64*>(boards);
+    u64* into = reinterpret_cast<u64*>(&all);
+    for (u32 i = threadIdx.x; i < sizeof(Boards) / sizeof(u64); i += blockDim.x) into[i] = from[i];
+    __syncthreads();
+}
+
+// Rounds first .. first + n of annealing on every board. A team of blocks a board, or boards in turn.
+extern "C" __launch_bounds__(1024, 1) __global__ void anneal_rounds(const Boards* boards, i64 first, i64 n) {
+    __shared__ Boards all;
+    take(all, boards);
+    const i32 n_teams = static_cast<i32>(smaller(all.n_boards, gridDim.x)), size = gridDim.x / n_teams;
+    const i32 block = blockIdx.x;
+    if (block >= n_teams * size) return;
+    for (i64 i = block % n_teams; i < all.n_boards; i += n_teams) {
+        Team team = {all.states + i, size, block / n_teams, 0};
+        const Board board(all, i);
+        i64* floors = all.floors + i * all.n_parts;
+        const u64 seed = all.seeds[i];
+        u64 epoch = all.epochs[i];
+        i64 saved = 0, losses = 0, n_losses = 0;
+        for (i64 round = first; round < first + n; ++round) {
+            const i64 at = i * all.n_rounds + round, radius = all.radii[at], temperature = all.temperatures[at];
+            propose_random(all, board, team, floors, seed, static_cast<u64>(round), radius, temperature, epoch,
+                           losses, n_losses);
+            team.meet();
+            epoch = settle(board, team, static_cast<i32>(all.n_parts), epoch, saved);
+        }
+        saved = sum_warp(saved);
+        losses = sum_warp(losses);
+        n_losses = sum_warp(n_losses);
+        if ((threadIdx.x & 31) == 0) {
+            atomicAdd(&team.state->saved, static_cast<u64>(saved));
+            atomicAdd(&team.state->losses, static_cast<u64>(losses));
+            atomicAdd(&team.state->n_losses, static_cast<u64>(n_losses));
+        }
+        if (team.thread() == 0) all.epochs[i] = epoch;
+    }
+}
+
+// ------------------------------------------------------------------------------------ swaps
+
 // Best swap of every active part with any cell within reach, straight from links; the lowest cell of
-// the largest gain > 0, else -1. Parallel over parts, a warp each; cells of a part in turn.
-extern "C" __global__ void propose_near(
-    const i64* offsets, const i32* neighbours, const i64* rates, i64 n_parts, const i64* table_x, i64 n_x,
-    const i64* table_y, i64 n_y, i64 n_cells, const u8* locked, const i32* cell_of, const i32* part_at,
-    const u8* active, i64 reach, i32* targets, i64* gains) {
-    const i64 place = Group<false>::index();
-    if (place >= n_parts) return;
-    const i32 p = static_cast<i32>(place);
-    const Graph graph = {offsets, neighbours, rates};
-    const Ways ways = {table_x, table_y, static_cast<i32>(n_x), static_cast<i32>(n_y)};
-    i64 best = 0;
-    i32 target = -1;
-    if (!locked[p] && active[p]) {
-        const i64 a = cell_of[p], x = a / n_y, y = a % n_y;
-        const i64 last_x = smaller(n_cells / n_y, x + reach + 1), last_y = smaller(n_y, y + reach + 1);
-        for (i64 bx = larger(0, x - reach); bx < last_x; ++bx) {
-            for (i64 by = larger(0, y - reach); by < last_y; ++by) {
-                const i32 b = static_cast<i32>(bx * n_y + by), r = part_at[b];
-                if (r == BLOCKED || b == a || (r >= 0 && locked[r])) continue;
-                const i64 gain = gain_of_swap(graph, ways, p, static_cast<i32>(a), r, b, AtStart{cell_of});
-                if (gain > best) best = gain, target = b;
+// the largest gain > 0, else -1. Cells of a part in turn.
+__device__ __forceinline__ void propose_near(const Boards& all, const Board& board, const Team& team, i64 reach) {
+    for (i32 place = team.thread(); (place & ~31) / LANES < all.n_parts; place += team.n_threads()) {
+        const i32 p = place / LANES;
+        i32 a = 0, target = -1;
+        i64 best = 0, first_x = 0, first_y = 0, height = 1, n = 0;
+        if (p < all.n_parts && !all.locked[p] && all.active[p]) {
+            a = board.cell_of[p];
+            const i64 x = a / all.n_y, y = a % all.n_y;
+            first_x = larger(0, x - reach);
+            first_y = larger(0, y - reach);
+            height = smaller(all.n_y, y + reach + 1) - first_y;
+            n = (smaller(all.n_cells / all.n_y, x + reach + 1) - first_x) * height;
+        }
+        const i64 most = larger(n, __shfl_xor_sync(ALL_LANES, n, LANES));
+        for (i64 i = 0; i < most; ++i) {
+            i32 b = -1, r = EMPTY;
+            if (i < n) {
+                b = static_cast<i32>((first_x + i / height) * all.n_y + first_y + i % height);
+                r = board.part_at[b];
+                if (r == BLOCKED || b == a || (r >= 0 && all.locked[r])) b = -1;
+            }
+            const i64 gain = gain_of_swap(board.graph, board.ways, b >= 0, p, a, r, b, AtStart{board.cell_of});
+            if (b >= 0 && gain > best) best = gain, target = b;
+        }
+        if (p >= all.n_parts || lane() != 0) continue;
+        board.targets[p] = target;
+        board.gains[p] = best;
+    }
+}
+
+// Rank the n listed proposals by falling gain, then by part, accept them all, and let no part be
+// active. Ranks are counted: every proposal looks at all others.
+__device__ __forceinline__ void rank_proposals(const Boards& all, const Board& board, const Team& team, i32 n,
+                                               u64 epoch) {
+    u64* firsts = board.firsts_of(epoch);
+    for (i32 place = team.thread(); (place & ~31) / LANES < n; place += team.n_threads()) {
+        const i32 i = place / LANES;
+        i32 p = 0, better = 0;
+        if (i < n) {
+            p = all.listed[i];
+            const i64 gain = all.listed_gains[i];
+            for (i32 j = lane(); j < n; j += LANES) {
+                const i64 other = all.listed_gains[j];
+                if (other > gain || (other == gain && all.listed[j] < p)) ++better;
+            }
+        }
+        for (int step = LANES / 2; step > 0; step >>= 1) better += __shfl_xor_sync(ALL_LANES, better, step);
+        if (i >= n || lane() != 0) continue;
+        all.order[better] = p;
+        board.accepted[p] = 1;
+        atomicMin(firsts + board.cell_of[p], entry_of(epoch, static_cast<u64>(better)));
+        atomicMin(firsts + board.targets[p], entry_of(epoch, static_cast<u64>(better)));
+    }
+    for (i32 p = team.thread(); p < all.n_parts; p += team.n_threads()) {
+        all.before[p] = board.cell_of[p];
+        all.active[p] = 0;
+    }
+}
+
+// Mark the parts around which something changed: moved ones, those linked to them, those within reach
+// of where they were or are, and those whose proposal was not made. Only ever writes 1.
+__device__ __forceinline__ void mark_active(const Boards& all, const Board& board, const Team& team, i64 reach) {
+    for (i32 p = team.thread() / LANES; p < all.n_parts; p += team.n_threads() / LANES) {
+        const i64 now = board.cell_of[p], before = all.before[p];
+        if (now == before) {
+            if (lane() == 0 && board.targets[p] >= 0) all.active[p] = 1;
+            continue;
+        }
+        if (lane() == 0) all.active[p] = 1;
+        for (i64 i = board.graph.offsets[p] + lane(); i < board.graph.offsets[p + 1]; i += LANES)
+            all.active[board.graph.neighbours[i]] = 1;
+        for (i32 k = 0; k < 2; ++k) {
+            const i64 cell = k ? now : before, x = cell / all.n_y, y = cell % all.n_y;
+            const i64 first_x = larger(0, x - reach), last_x = smaller(all.n_cells / all.n_y, x + reach + 1);
+            const i64 first_y = larger(0, y - reach), height = smaller(all.n_y, y + reach + 1) - first_y;
+            for (i64 i = lane(); i < (last_x - first_x) * height; i += LANES) {
+                const i32 r = board.part_at[(first_x + i / height) * all.n_y + first_y + i % height];
+                if (r >= 0) all.active[r] = 1;
             }
         }
     }
-    if (Group<false>::rank() != 0) return;
-    targets[p] = target;
-    gains[p] = best;
+}
+
+// Rounds of the best swaps within reach on one board, until one finds none, at most n. Without `near`
+// the proposals of the (only) round are there already. The whole grid is one team.
+extern "C" __launch_bounds__(1024, 1) __global__ void swap_rounds(const Boards* boards, i64 reach, i64 near, i64 n) {
+    __shared__ Boards all;
+    take(all, boards);
+    Team team = {all.states, static_cast<i32>(gridDim.x), static_cast<i32>(blockIdx.x), 0};
+    const Board board(all, 0);
+    u64 epoch = all.epochs[0];
+    i64 saved = 0, round = 0;
+    for (; round < n; ++round) {
+        if (near) {
+            propose_near(all, board, team, reach);
+            team.meet();
+        }
+        u64* counts = team.state->listed;
+        for (i32 p = team.thread(); p < all.n_parts; p += team.n_threads()) {
+            if (board.targets[p] < 0) continue;
+            const u64 i = atomicAdd(counts + (round & 1), 1ull);
+            all.listed[i] = p;
+            all.listed_gains[i] = board.gains[p];
+        }
+        team.meet();
+        const i32 n_listed = static_cast<i32>(Team::seen(counts + (round & 1)));
+        if (n_listed == 0) break;
+        if (team.thread() == 0) counts[(round + 1) & 1] = 0;
+        rank_proposals(all, board, team, n_listed, epoch);
+        team.meet();
+        epoch = settle(board, team, n_listed, epoch, saved);
+        mark_active(all, board, team, reach);
+        team.meet();
+    }
+    if (round < n)
+        for (i32 p = team.thread(); p < all.n_parts; p += team.n_threads()) all.active[p] = 0;
+    saved = sum_warp(saved);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&team.state->saved, static_cast<u64>(saved));
+    if (team.thread() == 0) {
+        all.epochs[0] = epoch;
+        team.state->n_rounds = static_cast<u64>(round);
+    }
 }
 
 // fields[p, i] = sum over q of rate(p, q) * table[place of q, i]: what p would pay on column (row) i.
@@ -291,137 +558,6 @@ extern "C" __global__ void propose_far(
         if (threadIdx.x == 0) {
             targets[p] = best.id;
             gains[p] = best.value;
-        }
-    }
-}
-
-// ------------------------------------------------------------------------------------ settling
-
-// Accept every proposal at first: ranks and first takers of cells from an order of the parts, the
-// first n of which propose. Parallel over them, a thread each.
-extern "C" __global__ void rank_proposals(const i64* sorted, i64 n, const i32* cell_of, const i32* targets, i64 epoch,
-                                          i32* order, i32* ranks, u8* accepted, u64* firsts) {
-    const i64 rank = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (rank >= n) return;
-    const i32 p = static_cast<i32>(sorted[rank]);
-    order[rank] = p;
-    ranks[p] = static_cast<i32>(rank);
-    if (targets[p] < 0) return;
-    accepted[p] = 1;
-    const u64 entry = entry_of(static_cast<u64>(epoch), static_cast<u64>(rank));
-    atomicMin(firsts + cell_of[p], entry);
-    atomicMin(firsts + targets[p], entry);
-}
-
-// Pass number `pass`: the warp decides the proposal of part p; whether the decision changed.
-__device__ __forceinline__ bool decide(const Boards& all, i64 chain, i32 p, u64 epoch, i64 pass) {
-    const i64 place = chain * all.n_parts + p;
-    const i32 b = all.targets[place];
-    if (b < 0) return false;
-    const i32* cell_of = all.cell_of + chain * all.n_parts;
-    const i32 a = cell_of[p], r = all.part_at[chain * all.n_cells + b];
-    const u64 rank = static_cast<u64>(all.ranks ? all.ranks[p] : p);
-    u64* firsts = all.firsts + 2 * chain * all.n_cells;
-    const u64* known = firsts + (pass & 1) * all.n_cells;
-    const i32* targets = all.targets + chain * all.n_parts;
-    const AfterEarlier now = {cell_of, targets, all.order, known, epoch, rank};
-    bool yes = now.taker(a) >= rank && now.taker(b) >= rank;
-    if (yes) {
-        const i64 gain = gain_of_swap(all.graph, all.ways(), p, a, r, b, now);
-        yes = gain > (all.floors ? all.floors[place] : 0);
-        if (Group<false>::rank() == 0) all.gains[place] = gain;
-    }
-    const bool changed = yes != (all.accepted[place] != 0);
-    __syncwarp();
-    if (Group<false>::rank() == 0) {
-        all.accepted[place] = yes;
-        if (yes) {
-            u64* next = firsts + ((pass + 1) & 1) * all.n_cells;
-            atomicMin(next + a, entry_of(epoch - 1, rank));
-            atomicMin(next + b, entry_of(epoch - 1, rank));
-        }
-    }
-    return changed;
-}
-
-// One pass over all proposals, unless the pass before changed nothing. `changed[chain, pass]` becomes
-// the epoch of the pass if it changed a decision. Parallel over (chain, part), a warp each.
-extern "C" __global__ void decide_all(const Boards* boards, i64 pass) {
-    const Boards& all = *boards;
-    const i64 place = Group<false>::index();
-    if (place >= all.n_chains * all.n_parts) return;
-    const i64 chain = place / all.n_parts;
-    const u64 epoch = all.epoch() - static_cast<u64>(pass);
-    u64* changed = all.changed + chain * all.n_passes;
-    if (pass > 0 && changed[pass - 1] != epoch + 1) return;
-    const i32 p = static_cast<i32>(place - chain * all.n_parts);
-    if (decide(all, chain, p, epoch, pass) && Group<false>::rank() == 0) changed[pass] = epoch;
-}
-
-// Further passes until one changes nothing, for chains whose last pass of `decide_all` still changed
-// something; a block for each chain, a warp for each part in turn.
-extern "C" __global__ void decide_rest(const Boards* boards) {
-    const Boards& all = *boards;
-    const i64 chain = blockIdx.x, n_passes = all.n_passes;
-    if (chain >= all.n_chains) return;
-    u64 epoch = all.epoch() - static_cast<u64>(n_passes);
-    if (all.changed[chain * n_passes + n_passes - 1] != epoch + 1) return;
-    __shared__ i32 any;
-    for (i64 pass = n_passes;; ++pass, --epoch) {
-        if (threadIdx.x == 0) any = 0;
-        __syncthreads();
-        for (i64 p = threadIdx.x >> 5; p < all.n_parts; p += blockDim.x >> 5)
-            if (decide(all, chain, static_cast<i32>(p), epoch, pass)) any = 1;
-        __syncthreads();
-        const i32 again = any;
-        __syncthreads();
-        if (!again) return;
-    }
-}
-
-// Make the accepted swaps, which share no cell; add up what they save and how many they are, and let
-// the clock go on. Parallel over (chain, part), a thread each.
-extern "C" __global__ void apply_swaps(const Boards* boards) {
-    const Boards& all = *boards;
-    const i64 place = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (place == 0) *all.clock += 1;
-    if (place >= all.n_chains * all.n_parts) return;
-    const i32 b = all.targets[place];
-    if (b < 0 || !all.accepted[place]) return;
-    const i64 chain = place / all.n_parts;
-    const i32 p = static_cast<i32>(place % all.n_parts);
-    i32* cell_of = all.cell_of + chain * all.n_parts;
-    i32* part_at = all.part_at + chain * all.n_cells;
-    const i32 a = cell_of[p], r = part_at[b];
-    part_at[a] = r;
-    part_at[b] = p;
-    cell_of[p] = b;
-    if (r >= 0) cell_of[r] = a;
-    atomicAdd(all.saved + chain, static_cast<u64>(all.gains[place]));
-}
-
-// Mark the parts around which something changed (all zero before): moved ones, those linked to them,
-// those within reach of where they were or are, and those whose proposal was not made. Parallel over
-// parts, a warp each; only ever writes 1.
-extern "C" __global__ void mark_active(const i64* offsets, const i32* neighbours, i64 n_parts, const i32* before,
-                                       const i32* cell_of, const i32* part_at, i64 n_cells, i64 n_y, i64 reach,
-                                       const i32* targets, u8* active) {
-    const i64 p = Group<false>::index();
-    if (p >= n_parts) return;
-    const i32 lane = Group<false>::rank();
-    if (cell_of[p] == before[p]) {
-        if (lane == 0 && targets[p] >= 0) active[p] = 1;
-        return;
-    }
-    if (lane == 0) active[p] = 1;
-    for (i64 i = offsets[p] + lane; i < offsets[p + 1]; i += 32) active[neighbours[i]] = 1;
-    for (i32 k = 0; k < 2; ++k) {
-        const i64 cell = k ? cell_of[p] : before[p], x = cell / n_y, y = cell % n_y;
-        const i64 first_x = larger(0, x - reach), last_x = smaller(n_cells / n_y, x + reach + 1);
-        const i64 first_y = larger(0, y - reach), height = smaller(n_y, y + reach + 1) - first_y;
-        for (i64 i = lane; i < (last_x - first_x) * height; i += 32) {
-            const i32 r = part_at[(first_x + i / height) * n_y + first_y + i % height];
-            if (r >= 0) active[r] = 1;
         }
     }
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.placement.engine_cpu import CpuEngine
+from snnmap.placement.engine_cpu import CpuEngine, Schedule
 from snnmap.placement.flows import Flows
 from snnmap.placement.refine import Board
 from snnmap.placement.region import Region
@@ -73,12 +73,13 @@ def anneal(
     temperatures, radii = _schedules(flows, region, best, n_rounds, hots, keys, engine)
     costs = np.array([Board.of(flows, region, cells).cost() for cells in best])
     least = costs.copy()
-    chains = engine.chains(flows, region, best, EXPONENTIALS)
+    schedule = Schedule(EXPONENTIALS, temperatures, radii, keys)
+    chains = engine.chains(flows, region, best, schedule)
     bounds = np.linspace(0, n_rounds, SEGMENTS + 1).astype(np.int64)
     for begin, end in pairwise(bounds.tolist()):
         if progress.expired():
             break
-        costs -= chains.rounds(temperatures[:, begin:end], radii[:, begin:end], begin, keys)[:, 0]
+        costs -= chains.rounds(begin, end - begin)[:, 0]
         if (costs < least).any():
             cells = chains.cells()
             for i in np.flatnonzero(costs < least):
@@ -100,9 +101,9 @@ def _schedules(
     radius = max(1, max(region.shape) // 2)
     losses = []
     for reach in (radius, 1):
-        probes = engine.chains(flows, region, list(starts), EXPONENTIALS)
-        nothing = np.zeros((n, PROBES), np.int64)
-        stats = probes.rounds(nothing, np.full((n, PROBES), reach), 0, seeds)
+        cold, near = np.zeros((n, PROBES), np.int64), np.full((n, PROBES), reach)
+        schedule = Schedule(EXPONENTIALS, cold, near, seeds)
+        stats = engine.chains(flows, region, list(starts), schedule).rounds(0, PROBES)
         losses.append([(int(amount) << 20) / max(int(count), 1) for _, amount, count in stats])
     n_cold = int(n_rounds * QUENCH)
     temperatures = np.zeros((n, n_rounds), np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,23 @@ from snnmap.placement.refine import Board
 from snnmap.placement.region import Region
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What the chains of annealing do in each round.
+
+    Attributes:
+        exponentials: int64[4096], see :mod:`snnmap.placement.anneal`.
+        temperatures: int64[n_chains, n_rounds].
+        radii: int64[n_chains, n_rounds], farthest a part jumps.
+        seeds: uint64[n_chains], of the random numbers.
+    """
+
+    exponentials: Array
+    temperatures: Array
+    radii: Array
+    seeds: Array
 
 
 class CpuEngine:
@@ -30,10 +48,10 @@ class CpuEngine:
         return Board.of(flows, region, cell_of)
 
     def chains(
-        self, flows: Flows, region: Region, starts: list[Array], exponentials: Array
+        self, flows: Flows, region: Region, starts: list[Array], schedule: Schedule
     ) -> CpuChains:
         """Boards for annealing, one for each of `starts`."""
-        return CpuChains([Board.of(flows, region, cells) for cells in starts], exponentials)
+        return CpuChains([Board.of(flows, region, cells) for cells in starts], schedule)
 
     def nearest_cells(
         self,
@@ -67,29 +85,25 @@ class CpuChains:
 
     Args:
         boards: one for each chain; not shared with anybody.
-        exponentials: int64[4096], see :mod:`snnmap.placement.anneal`.
+        schedule: what they do.
     """
 
-    def __init__(self, boards: list[Board], exponentials: Array) -> None:
+    def __init__(self, boards: list[Board], schedule: Schedule) -> None:
         self._boards = boards
-        self._exponentials = exponentials
+        self._schedule = schedule
 
     def cells(self) -> list[Array]:
         """int64[n_parts] for each chain: a copy of its cells."""
         return [board.cell_of.copy() for board in self._boards]
 
-    def rounds(self, temperatures: Array, radii: Array, first: int, seeds: Array) -> Array:
-        """Play rounds; int64[n_chains, 3]: saved, proposed losses (in units of 2^20), their number.
+    def rounds(self, first: int, n: int) -> Array:
+        """Play rounds first .. first + n; int64[n_chains, 3]: saved, proposed losses, their number.
 
-        Args:
-            temperatures: int64[n_chains, n_rounds].
-            radii: int64[n_chains, n_rounds], farthest a part jumps.
-            first: number of the first round, for the random numbers.
-            seeds: int64[n_chains].
+        Losses are in units of 2^20.
         """
-        tasks = list(zip(self._boards, temperatures, radii, seeds, strict=True))
+        schedule = self._schedule
 
-        def play(board: Board, temperatures: Array, radii: Array, seed: np.int64) -> Array:
+        def play(board: Board, temperatures: Array, radii: Array, seed: np.uint64) -> Array:
             flows, region = board.flows, board.region
             stats = np.zeros(3, np.int64)
             stats[0] = _kernels_anneal.anneal_rounds(
@@ -103,13 +117,14 @@ class CpuChains:
                 region.fixed >= 0,
                 *region.tables,
                 region.n_rows,
-                self._exponentials,
-                temperatures,
-                radii,
+                schedule.exponentials,
+                temperatures[first : first + n],
+                radii[first : first + n],
                 first,
-                np.uint64(int(seed) % 2**64),
+                seed,
                 stats,
             )
             return stats
 
-        return np.stack(map_tasks(play, tasks))
+        chains = (self._boards, schedule.temperatures, schedule.radii, schedule.seeds)
+        return np.stack(map_tasks(play, list(zip(*chains, strict=True))))

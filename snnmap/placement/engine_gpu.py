@@ -1,15 +1,13 @@
 """The GPU engine of placement: the steps of `refine` and `anneal` in ``kernels/placement.cu``.
 
 Same integers as on the CPU. What the CPU settles one proposal after the other is the fixed point of
-passes over all proposals at once (see the kernels); a fixed number of passes is started without
-asking, and more only where they are needed.
+passes over all proposals at once (see the kernels). Many rounds are one launch, whose blocks wait for
+each other between steps, and the host hears of them afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +15,20 @@ import numpy as np
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.device import THREADS, Device
 from snnmap.placement import refine
+from snnmap.placement.engine_cpu import Schedule
 from snnmap.placement.flows import Flows
 from snnmap.placement.region import BLOCKED, EMPTY, Region
+from snnmap.progress import Progress
 
 Array = Any  # cupy.ndarray
 HostArray = np.ndarray[Any, Any]
 
-_PASSES = 5  # started without asking
 _TOP_EPOCH = 2**40 - 2  # entries of `firsts` begin as 2^64 - 1
 _MOST_PARTS = 2**24 - 1
-_WARPS = THREADS // 32
+_TEAM_THREADS = 1024  # of a block of those that wait for each other; one fits a multiprocessor
+_LANES = 16  # threads that work on a part
+_ROUNDS = 64  # of swaps, between two looks at the clock
+_STATE_WORDS, _SAVED, _N_ROUNDS, _STATS = 32, 20, 23, slice(20, 23)  # struct State of the kernels
 
 
 class GpuEngine:
@@ -42,7 +44,7 @@ class GpuEngine:
         self.device = Device()
         self._last: tuple[Flows, Region, Ground] | None = None
         with self.device.guard():
-            self.device.kernel("placement", "apply_swaps")
+            self.device.kernel("placement", "anneal_rounds")
 
     def guard(self) -> AbstractContextManager[None]:
         """Context in which faults of the device are EngineErrors."""
@@ -53,10 +55,10 @@ class GpuEngine:
         return GpuBoard(self._ground(flows, region), cell_of)
 
     def chains(
-        self, flows: Flows, region: Region, starts: list[HostArray], exponentials: HostArray
+        self, flows: Flows, region: Region, starts: list[HostArray], schedule: Schedule
     ) -> GpuChains:
         """Boards for annealing, one for each of `starts`."""
-        return GpuChains(self._ground(flows, region), starts, exponentials)
+        return GpuChains(self._ground(flows, region), starts, schedule)
 
     def nearest_cells(
         self,
@@ -136,146 +138,125 @@ class Ground:
             )
 
 
-class Settling:
-    """Arrays of the passes that settle proposals on boards side by side.
+class Boards:
+    """Boards side by side, and the proposals of a round on them: the struct `Boards` of the kernels.
 
-    Attributes:
-        targets, gains, accepted: int32, int64, uint8 [n_boards, n_parts]: proposals.
-        firsts: uint64[n_boards, 2, n_cells].
-        clock: int64[1], rounds so far.
-        step: epochs of a round.
+    Args:
+        ground: what they share.
+        starts: int64[n_parts] for each board, cells of the parts.
+        annealing: exponentials, temperatures, radii, number of rounds, seeds, floors.
+        swapping: active parts, where they were before, the list of proposals by any order and by
+            rank, and their gains.
     """
 
-    def __init__(self, ground: Ground, n_boards: int) -> None:
-        xp, n = ground.device.xp, ground.n_parts
-        self.ground, self.n_boards = ground, n_boards
-        self.targets = xp.empty((n_boards, n), np.int32)
-        self.gains = xp.zeros((n_boards, n), np.int64)
-        self.accepted = xp.zeros((n_boards, n), np.uint8)
-        self.firsts = ~xp.zeros((n_boards, 2, ground.n_cells), np.uint64)
-        self.changed = xp.zeros((n_boards, _PASSES), np.uint64)
-        self.saved = xp.zeros(n_boards, np.uint64)
-        self.clock = xp.zeros(1, np.int64)
-        self.step = n + _PASSES + 4
-
-    def top_epoch(self, n_rounds: int) -> int:
-        """Epoch of the first pass when the clock says 0, if `n_rounds` were played before."""
-        return _TOP_EPOCH - n_rounds * self.step
-
-    def boards(
+    def __init__(
         self,
-        cell_of: Array,
-        part_at: Array,
-        top_epoch: int,
+        ground: Ground,
+        starts: list[HostArray],
         *,
-        order: Array = None,
-        ranks: Array = None,
-        floors: Array = None,
-        schedule: tuple[Any, ...] = (None, None, None, 0, 0, None, None),
-    ) -> Array:
-        """uint64[n_fields] on the device: the struct `Boards` of the kernels.
-
-        Without `order` and `ranks` parts are settled in the order of their ids; without `floors`
-        gains must be above 0; only annealing has a `schedule`.
-        """
-        ground = self.ground
-        proposals = (self.targets, order, ranks, floors, self.accepted, self.gains)
-        passes = (self.firsts, self.changed, self.saved, self.clock, _PASSES, top_epoch, self.step)
-        where = (ground.locked, cell_of, part_at, self.n_boards)
-        fields = (*ground.head, ground.n_rows, *where, *proposals, *passes, *schedule)
+        annealing: tuple[Any, ...] = (None, None, None, 0, None, None),
+        swapping: tuple[Any, ...] = (None, None, None, None, None),
+    ) -> None:
+        xp, n, n_parts = ground.device.xp, len(starts), ground.n_parts
+        self.ground, self._n = ground, n
+        self.cell_of, self.part_at = ground.boards(starts)
+        self.targets = xp.empty((n, n_parts), np.int32)
+        self.gains = xp.empty((n, n_parts), np.int64)
+        accepted = xp.empty((n, n_parts), np.uint8)
+        firsts = ~xp.zeros((n, 2, ground.n_cells), np.uint64)
+        epochs = xp.full(n, _TOP_EPOCH, np.uint64)
+        self._states = xp.zeros((n, _STATE_WORDS), np.uint64)
+        where = (ground.locked, n, self.cell_of, self.part_at)
+        proposals = (self.targets, self.gains, accepted, firsts, epochs, self._states)
+        fields = (*ground.head, ground.n_rows, *where, *proposals, *annealing, *swapping)
         self._kept = fields  # the device holds their addresses only
-        return ground.device.xp.asarray(np.array([_word(field) for field in fields], np.uint64))
+        self._struct = xp.asarray(np.array([_word(field) for field in fields], np.uint64))
 
-    def steps(self, boards: Array) -> list[Callable[[], None]]:
-        """What to start, in this order, once the proposals and `firsts` are filled."""
-        n = self.n_boards * self.ground.n_parts
-        prepare = partial(self.ground.device.prepare, "placement")
-        return [
-            *(prepare("decide_all", -(-n // _WARPS), (boards, k)) for k in range(_PASSES)),
-            prepare("decide_rest", self.n_boards, (boards,)),
-            prepare("apply_swaps", -(-n // THREADS), (boards,)),
-        ]
-
-    def take_saved(self) -> HostArray:
-        """int64[n_boards]: what swaps saved since the last call."""
-        found = self.ground.device.xp.asnumpy(self.saved).view(np.int64)
-        self.saved[:] = 0
-        return np.asarray(found)
+    def play(self, kernel: str, *args: int) -> HostArray:
+        """Run rounds with as many blocks as may wait for each other; int64[n_boards, n_words] states."""
+        device, threads = self.ground.device, _TEAM_THREADS
+        needed = -(-self.ground.n_parts * _LANES // threads)
+        blocks = min(self._n, device.multiprocessors)
+        blocks *= min(needed, device.multiprocessors // blocks)
+        self._states[:] = 0
+        program = device.kernel("placement", kernel)
+        device.launch_together(program, blocks, threads, (self._struct, *args))
+        return np.asarray(device.xp.asnumpy(self._states).view(np.int64))
 
 
 class GpuBoard:
     """A placement being changed, with the face of :class:`snnmap.placement.refine.Board`."""
 
     def __init__(self, ground: Ground, cell_of: HostArray) -> None:
-        xp, self._ground = ground.device.xp, ground
-        self._cell_of, self._part_at = (array[0] for array in ground.boards([cell_of]))
-        self._settling = Settling(ground, 1)
-        self._active = xp.ones(ground.n_parts, np.uint8)
-        self._order = xp.empty(ground.n_parts, np.int32)
-        self._ranks = xp.empty(ground.n_parts, np.int32)
-        settling = self._settling
-        boards = settling.boards(
-            self._cell_of,
-            self._part_at,
-            settling.top_epoch(0),
-            order=self._order,
-            ranks=self._ranks,
-        )
-        self._steps = settling.steps(boards)
-        self._looked, self._rounds = 0, 0
+        xp, n, self._ground = ground.device.xp, ground.n_parts, ground
+        self._active = xp.ones(n, np.uint8)
+        lists = tuple(xp.empty(n, np.int32) for _ in range(3))
+        swapping = (self._active, *lists, xp.empty(n, np.int64))
+        self._boards = Boards(ground, [cell_of], swapping=swapping)
+        self._looked = 0
 
     @property
     def cell_of(self) -> HostArray:
         """int64[n_parts]: cell of each part."""
-        return np.asarray(self._ground.device.xp.asnumpy(self._cell_of), np.int64)
+        return np.asarray(self._ground.device.xp.asnumpy(self._boards.cell_of)[0], np.int64)
 
     @property
     def active(self) -> HostArray:
         """bool[n_parts]: parts for which something changed since they last looked around."""
         return np.asarray(self._ground.device.xp.asnumpy(self._active), bool)
 
-    def swap_round(self, reach: int) -> int:
-        """One round; returns what it saved (0 when nothing improves)."""
-        ground, s = self._ground, self._settling
-        n = ground.n_parts
+    def descend(self, reach: int, progress: Progress) -> None:
+        """Rounds until one saves nothing, or `progress` has expired."""
+        near = refine.is_near(self._ground.flows, self._ground.region, reach)
+        most = _ROUNDS if near else 1
+        while not progress.expired():
+            done, _ = self.swap_rounds(reach, most)
+            progress.advance(done)
+            if done < most:
+                break
+
+    def swap_rounds(self, reach: int, most: int) -> tuple[int, int]:
+        """(rounds that saved something, what they saved); `most` is 1 for a far reach."""
+        near = refine.is_near(self._ground.flows, self._ground.region, reach)
         if reach > self._looked:
             self._active[:] = 1
-        proposals = (s.targets, s.gains)
-        state = (*ground.head, ground.locked, self._cell_of, self._part_at)
-        if refine.is_near(ground.flows, ground.region, reach):
-            ground.call("propose_near", 32 * n, *state, self._active, reach, *proposals)
-        else:
-            ground.call("propose_far", THREADS * n, *state, *self._fields(), reach, *proposals)
-        by_gain = ground.device.xp.argsort(-s.gains[0])
-        args = (by_gain, n, self._cell_of, s.targets, s.top_epoch(self._rounds))
-        results = (self._order, self._ranks, s.accepted, s.firsts)
-        ground.call("rank_proposals", n, *args, *results)
-        before = self._cell_of.copy()
-        for start in self._steps:
-            start()
-        self._rounds += 1
-        self._active[:] = 0
-        args = (*ground.graph[:2], n, before, self._cell_of, self._part_at)
-        sizes = (ground.n_cells, ground.n_y, reach)
-        ground.call("mark_active", 32 * n, *args, *sizes, s.targets, self._active)
         self._looked = reach
-        return int(s.take_saved()[0])
+        if not near:
+            self._propose_far(reach)
+        state = self._boards.play("swap_rounds", reach, int(near), most)[0]
+        return int(state[_N_ROUNDS]), int(state[_SAVED])
+
+    def _propose_far(self, reach: int) -> None:
+        """The best proposals of all parts, by way of fields."""
+        ground, boards = self._ground, self._boards
+        state = (*ground.head, ground.locked, boards.cell_of, boards.part_at, *self._fields())
+        args = (*state, reach, boards.targets, boards.gains)
+        ground.call("propose_far", THREADS * ground.n_parts, *args)
 
     def _fields(self) -> tuple[Array, ...]:
         """Fields by part for x and y, what parts pay where they are, fields by cell for x and y."""
-        ground, xp = self._ground, self._ground.device.xp
+        ground, xp, boards = self._ground, self._ground.device.xp, self._boards
         fields, leave = [], []
         for axis, (table, n) in enumerate((ground.ways[:2], ground.ways[2:])):
             field = xp.empty((ground.n_parts, n), np.int64)
-            args = (*ground.graph, ground.n_parts, table, n, self._cell_of, ground.n_y, axis, field)
+            args = (
+                *ground.graph,
+                ground.n_parts,
+                table,
+                n,
+                boards.cell_of,
+                ground.n_y,
+                axis,
+                field,
+            )
             ground.call("fill_fields", ground.n_parts * n, *args)
             by_cell = xp.empty((n, ground.n_cells), np.int64)
-            args = (field, n, self._part_at, ground.n_cells, by_cell)
+            args = (field, n, boards.part_at, ground.n_cells, by_cell)
             ground.call("fill_leave", n * ground.n_cells, *args)
             fields.append(field)
             leave.append(by_cell)
         stay = xp.empty(ground.n_cells, np.int64)
-        args = (fields[0], ground.n_x, fields[1], ground.n_y, self._part_at, ground.locked)
+        args = (fields[0], ground.n_x, fields[1], ground.n_y, boards.part_at, ground.locked)
         ground.call("fill_stay", ground.n_cells, *args, ground.n_cells, stay)
         return (*fields, stay, *leave)
 
@@ -283,41 +264,28 @@ class GpuBoard:
 class GpuChains:
     """Annealing chains, with the face of :class:`snnmap.placement.engine_cpu.CpuChains`."""
 
-    def __init__(self, ground: Ground, starts: list[HostArray], exponentials: HostArray) -> None:
-        xp, self._ground, self._n = ground.device.xp, ground, len(starts)
-        self._cell_of, self._part_at = ground.boards(starts)
-        self._settling = Settling(ground, self._n)
-        self._floors = xp.zeros((self._n, ground.n_parts), np.int64)
-        self._exponentials = xp.asarray(exponentials)
-        self._losses = xp.zeros((self._n, 2), np.uint64)
-        self._played = 0
+    def __init__(
+        self,
+        ground: Ground,
+        starts: list[HostArray],
+        schedule: Schedule,
+    ) -> None:
+        xp, n = ground.device.xp, len(starts)
+        rows = (schedule.exponentials, schedule.temperatures, schedule.radii)
+        given = (xp.asarray(np.ascontiguousarray(row)) for row in rows)
+        floors = xp.empty((n, ground.n_parts), np.int64)
+        n_rounds = schedule.temperatures.shape[1]
+        annealing = (*given, n_rounds, xp.asarray(schedule.seeds), floors)
+        self._boards = Boards(ground, starts, annealing=annealing)
 
     def cells(self) -> list[HostArray]:
         """int64[n_parts] for each chain: a copy of its cells."""
-        return list(np.asarray(self._ground.device.xp.asnumpy(self._cell_of), np.int64))
+        boards = self._boards
+        return list(np.asarray(boards.ground.device.xp.asnumpy(boards.cell_of), np.int64))
 
-    def rounds(
-        self, temperatures: HostArray, radii: HostArray, first: int, seeds: HostArray
-    ) -> HostArray:
+    def rounds(self, first: int, n: int) -> HostArray:
         """As :meth:`snnmap.placement.engine_cpu.CpuChains.rounds`."""
-        ground, s, xp = self._ground, self._settling, self._ground.device.xp
-        n, n_rounds = self._n * ground.n_parts, temperatures.shape[1]
-        top_epoch = s.top_epoch(self._played)
-        self._played += n_rounds
-        s.clock[:] = 0
-        self._losses[:] = 0
-        given = (xp.asarray(np.ascontiguousarray(a)) for a in (temperatures, radii))
-        schedule = (self._exponentials, *given, n_rounds, first, xp.asarray(seeds), self._losses)
-        where = (self._cell_of, self._part_at, top_epoch)
-        boards = s.boards(*where, floors=self._floors, schedule=schedule)
-        propose = ground.device.prepare("placement", "propose_random", -(-n // _WARPS), (boards,))
-        steps = s.steps(boards)
-        for _ in range(n_rounds):
-            propose()
-            for start in steps:
-                start()
-        losses = xp.asnumpy(self._losses).astype(np.int64)
-        return np.column_stack([s.take_saved(), losses])
+        return self._boards.play("anneal_rounds", first, n)[:, _STATS]
 
 
 def _word(value: Any) -> int:

@@ -66,6 +66,11 @@ class Board:
             _kernels.total_cost(f.offsets, f.neighbours, f.rates, self.places, *self.region.tables)
         )
 
+    def descend(self, reach: int, progress: Progress) -> None:
+        """Rounds until one saves nothing, or `progress` has expired."""
+        while not progress.expired() and self.swap_round(reach) > 0:
+            progress.advance()
+
     def swap_round(self, reach: int = EVERYWHERE) -> int:
         """One round of the steps above; returns what it saved (0 when nothing improves)."""
         f = self.flows
@@ -194,11 +199,9 @@ def force_directed(
     )
     widest = min(reach, region.n_cells if region.metric.is_hex else max(region.shape))
     now = widest if region.metric.is_hex else 1
-    while not progress.expired():
-        if board.swap_round(now) > 0:
-            progress.advance()
-        elif now < widest:
-            now = min(2 * now, widest)
-        else:
+    while True:
+        board.descend(now, progress)
+        if now >= widest or progress.expired():
             break
+        now = min(2 * now, widest)
     return np.asarray(board.cell_of)

@@ -3,7 +3,9 @@
 // A block's threads are fibers: each runs until it waits at a barrier, and the next takes over, in
 // an order drawn anew for each block. So a kernel whose result depends on the order of its threads
 // gives itself away, and so does one whose threads wait at different barriers (it aborts). Atomics
-// are plain operations, since fibers never interrupt each other. Warps are always full.
+// are plain operations, since fibers never interrupt each other. Warps are always full. Blocks run
+// one after the other, those of a cooperative launch all at once; what these keep in static shared
+// memory must be the same for all of them.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -12,10 +14,13 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #define __device__
 #define __global__
 #define __forceinline__ inline
+#define __launch_bounds__(...)
+#define WAIT_A_LITTLE() emulator::yield()
 #define __shared__ static
 #define DYNAMIC_SHARED(name) unsigned char* name = emulator::dynamic_memory
 
@@ -61,24 +66,32 @@ struct Fiber {
     bool done;
 };
 
-const int MOST_THREADS = 1024;
 const size_t STACK = 32768;
+const int MOST_IDLE_SWEEPS = 4;  // threads that look at memory may wait while nobody passes a barrier
 static Index thread_index, block_index, block_size, grid_size;
-static unsigned char *dynamic_memory, *stacks;
-static Fiber fibers[MOST_THREADS];
-static int order[MOST_THREADS], n_threads, current, n_alive;
-static Barrier block_barrier, warp_barriers[MOST_THREADS / 32];
-static uint64_t exchanged[MOST_THREADS];
+static unsigned char* dynamic_memory;
+static int n_threads, current, n_alive;  // of a block; fiber, counted over all running blocks
+static unsigned first_block;
+static std::vector<unsigned char*> stacks;
+static std::vector<Fiber> fibers;
+static std::vector<int> order;
+static std::vector<Barrier> block_barriers, warp_barriers;
+static std::vector<uint64_t> exchanged;
 static void* scheduler;
 static void (*body)(void*);
 static void* argument;
 static unsigned random_state = 1;
 
+inline void become(int fiber) {
+    current = fiber;
+    thread_index.x = fiber % n_threads;
+    block_index.x = first_block + fiber / n_threads;
+}
+
 inline void yield() {
     const int me = current;
     emulator_switch(&fibers[me].stack_top, scheduler);
-    current = me;
-    thread_index.x = me;
+    become(me);
 }
 
 inline void wait(Barrier& barrier) {
@@ -89,50 +102,61 @@ inline void wait(Barrier& barrier) {
 }
 
 inline Barrier& own_warp() { return warp_barriers[current >> 5]; }
+inline Barrier& own_block() { return block_barriers[current / n_threads]; }
 
 inline void run_fiber() {
     body(argument);
     fibers[current].done = true;
     --n_alive;
-    --block_barrier.members;
+    --own_block().members;
     --own_warp().members;
-    block_barrier.open_if_complete();
+    own_block().open_if_complete();
     own_warp().open_if_complete();
     void* unused;
     emulator_switch(&unused, scheduler);
     abort();
 }
 
-inline void run_block() {
-    if (!stacks) stacks = static_cast<unsigned char*>(aligned_alloc(64, MOST_THREADS * STACK));
-    n_alive = n_threads;
-    block_barrier = {0, n_threads, 0};
-    for (int warp = 0; warp < n_threads / 32; ++warp) warp_barriers[warp] = {0, 32, 0};
-    for (int t = 0; t < n_threads; ++t) {
-        void** top = reinterpret_cast<void**>(stacks + (t + 1) * STACK - 64);
+inline long progress() {
+    long done = -n_alive;
+    for (const Barrier& block : block_barriers) done += block.passed;
+    for (const Barrier& warp : warp_barriers) done += warp.passed;
+    return done;
+}
+
+inline void run_blocks(unsigned first, unsigned n_blocks) {
+    const int n = n_blocks * n_threads;
+    while (stacks.size() < static_cast<size_t>(n))
+        stacks.push_back(static_cast<unsigned char*>(aligned_alloc(64, STACK)));
+    first_block = first;
+    n_alive = n;
+    fibers.resize(n);
+    order.resize(n);
+    exchanged.resize(n);
+    block_barriers.assign(n_blocks, {0, n_threads, 0});
+    warp_barriers.assign(n / 32, {0, 32, 0});
+    for (int t = 0; t < n; ++t) {
+        void** top = reinterpret_cast<void**>(stacks[t] + STACK - 64);
         *--top = nullptr;  // where the caller's address would be, so that the stack is aligned
         *--top = reinterpret_cast<void*>(run_fiber);
         for (int i = 0; i < 6; ++i) *--top = nullptr;  // registers that a switch restores
         fibers[t] = {top, false};
         order[t] = t;
     }
-    for (int t = n_threads - 1; t > 0; --t) {
+    for (int t = n - 1; t > 0; --t) {
         random_state = random_state * 1664525u + 1013904223u;
         std::swap(order[t], order[(random_state >> 8) % (t + 1)]);
     }
-    while (n_alive > 0) {
-        long before = block_barrier.passed - n_alive;
-        for (const Barrier& warp : warp_barriers) before += warp.passed;
-        for (int i = 0; i < n_threads; ++i) {
+    for (int idle = 0; n_alive > 0;) {
+        const long before = progress();
+        for (int i = 0; i < n; ++i) {
             if (fibers[order[i]].done) continue;
-            current = order[i];
-            thread_index.x = current;
+            become(order[i]);
             emulator_switch(&scheduler, fibers[current].stack_top);
         }
-        long after = block_barrier.passed - n_alive;
-        for (const Barrier& warp : warp_barriers) after += warp.passed;
-        if (n_alive > 0 && before == after) {
-            fprintf(stderr, "threads of a block wait at different barriers\n");
+        idle = progress() == before ? idle + 1 : 0;
+        if (n_alive > 0 && idle > MOST_IDLE_SWEEPS) {
+            fprintf(stderr, "threads wait for what never comes\n");
             abort();
         }
     }
@@ -155,7 +179,7 @@ void call(void (*kernel)(A...), void** values, std::index_sequence<I...>) {
 }
 
 template <class... A>
-void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shared, void** values) {
+void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shared, bool together, void** values) {
     struct Call {
         void (*kernel)(A...);
         void** values;
@@ -169,10 +193,10 @@ void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shar
     block_size = {threads, 1, 1};
     n_threads = threads;
     dynamic_memory = static_cast<unsigned char*>(malloc(shared + 64));
-    for (unsigned block = 0; block < blocks; ++block) {
-        block_index = {block, 0, 0};
+    block_index = thread_index = {0, 0, 0};
+    for (unsigned block = 0; block < blocks; block += together ? blocks : 1) {
         memset(dynamic_memory, 0xA5, shared);  // shared memory begins with anything
-        run_block();
+        run_blocks(block, together ? blocks : 1);
     }
     free(dynamic_memory);
 }
@@ -189,7 +213,7 @@ constexpr int count_arguments(void (*)(A...)) {
 #define blockDim emulator::block_size
 #define gridDim emulator::grid_size
 
-inline void __syncthreads() { emulator::wait(emulator::block_barrier); }
+inline void __syncthreads() { emulator::wait(emulator::own_block()); }
 inline void __threadfence() {}
 inline void __syncwarp() { emulator::wait(emulator::own_warp()); }
 template <class T>

@@ -123,8 +123,8 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 def _library(code: str, options: tuple[str, ...]) -> ctypes.CDLL:
     """Compile CUDA C++ for this machine, with a function that launches each kernel."""
     exports = "".join(
-        f'extern "C" void launch_{name}(unsigned b, unsigned t, size_t s, void** v)'
-        f"{{ emulator::launch({name}, b, t, s, v); }}\n"
+        f'extern "C" void launch_{name}(unsigned b, unsigned t, size_t s, int c, void** v)'
+        f"{{ emulator::launch({name}, b, t, s, c, v); }}\n"
         f'extern "C" int arguments_of_{name}() {{ return emulator::count_arguments({name}); }}\n'
         for name in re.findall(r"__global__ void (\w+)\(", code)
     )
@@ -148,7 +148,23 @@ class RawKernel:
         self._n_arguments = library[f"arguments_of_{name}"]()
         self.max_dynamic_shared_size_bytes = 48 * 1024 - _STATIC_BYTES
 
+    @property
+    def kernel(self) -> Callable[..., None]:
+        """What CuPy lets choose how blocks are started."""
+        return self._start
+
     def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0) -> None:
+        self._start(grid, block, args, shared_mem)
+
+    def _start(
+        self,
+        grid: Any,
+        block: Any,
+        args: Any,
+        shared_mem: int = 0,
+        *,
+        enable_cooperative_groups: bool = False,
+    ) -> None:
         assert self.max_dynamic_shared_size_bytes <= _SHARED_BYTES - _STATIC_BYTES
         assert shared_mem <= self.max_dynamic_shared_size_bytes, f"{self.name}: {shared_mem} bytes"
         assert len(args) == self._n_arguments, f"{self.name}: {len(args)} arguments"
@@ -164,8 +180,9 @@ class RawKernel:
                 assert isinstance(value, int64 | uint64), f"{self.name}: argument {i} is {value!r}"
                 values[i] = int(value) & (2**64 - 1)
             places[i] = ctypes.addressof(values) + 8 * i
+        together = ctypes.c_int(enable_cooperative_groups)
         sizes = ctypes.c_uint(grid[0]), ctypes.c_uint(block[0]), ctypes.c_size_t(shared_mem)
-        self._launch(*sizes, places)
+        self._launch(*sizes, together, places)
 
 
 class RawModule:

@@ -15,7 +15,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.placement import PLACERS, REFINEMENTS, engine_gpu, place, refine
 from snnmap.placement import engine as engines
 from snnmap.placement.anneal import anneal
-from snnmap.placement.engine_cpu import CpuEngine
+from snnmap.placement.engine_cpu import CpuEngine, Schedule
 from snnmap.placement.engine_gpu import GpuEngine
 from snnmap.placement.metric import Metric
 from snnmap.placement.refine import EVERYWHERE, force_directed
@@ -31,7 +31,13 @@ needs_gpu = pytest.mark.gpu
 
 @pytest.fixture(scope="module", params=KINDS)
 def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
-    return start_gpu(GpuEngine, request.param)
+    """A GPU, or the emulator with blocks so small that a few parts need several."""
+    engine = start_gpu(GpuEngine, request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "emulated":
+            patch.setattr(engine_gpu, "_TEAM_THREADS", 64)
+            patch.setattr(engine.device, "multiprocessors", 7)
+        yield engine
 
 
 def task_and_cells(
@@ -77,7 +83,7 @@ def test_swap_rounds_of_any_network(
             patch.setattr(refine, "is_near", lambda _flows, _region, _reach: near)
         boards = [e.board(task.flows, task.region, cells) for e in (CpuEngine(), gpu)]
         for _ in range(30):
-            saved = [board.swap_round(reach) for board in boards]
+            saved = [boards[0].swap_round(reach), boards[1].swap_rounds(reach, 1)[1]]
             assert saved[0] == saved[1]
             assert np.array_equal(boards[0].cell_of, boards[1].cell_of)
             assert np.array_equal(boards[0].active, boards[1].active)
@@ -110,27 +116,42 @@ def test_annealing_of_any_network(
         assert np.array_equal(on_cpu, on_gpu)
 
 
-@pytest.mark.parametrize("passes", [1, 4])
 @pytest.mark.parametrize("seed", range(3))
-def test_annealing_of_crowded_chips(
-    gpu: GpuEngine, passes: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_annealing_of_crowded_chips(gpu: GpuEngine, seed: int) -> None:
     """Nearly all proposals clash on a full chip, so that few passes do not settle them."""
-    monkeypatch.setattr(engine_gpu, "_PASSES", passes)
     task, cells = task_and_cells(layered(5, 8, seed), mesh(8, 5), seed)
     ends = [
         anneal(task.flows, task.region, [cells], seeds=[seed], hots=[2.0], work=1, engine=engine)
         for engine in (CpuEngine(), gpu)
     ]
     assert np.array_equal(ends[0][0], ends[1][0])
+    hot = np.full((3, 17), task.region.diameter * int(task.flows.rates.max()))
+    seeds = np.arange(3, dtype=np.uint64)
+    schedule = Schedule(np.full(4096, 1 << 16), hot, np.full((3, 17), 3), seeds)
     chains = [
-        engine.chains(task.flows, task.region, [cells], np.full(4096, 1 << 16))
+        engine.chains(task.flows, task.region, [cells] * 3, schedule)
         for engine in (CpuEngine(), gpu)
     ]
-    hot = np.full((1, 12), task.region.diameter * int(task.flows.rates.max()))
-    stats = [one.rounds(hot, np.full((1, 12), 3), 5, np.uint64([seed])) for one in chains]
-    assert np.array_equal(*stats)
-    assert np.array_equal(chains[0].cells()[0], chains[1].cells()[0])
+    for first, n in ((0, 5), (5, 12)):
+        assert np.array_equal(*(one.rounds(first, n) for one in chains))
+        assert np.array_equal(*(one.cells() for one in chains))
+
+
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_rounds_in_one_launch(gpu: GpuEngine, most: int) -> None:
+    """However many rounds a launch has, they are those of the CPU, and it ends when they do."""
+    task, cells = task_and_cells(layered(6, 6, 1), mesh(8, 8), 3)
+    ours, theirs = (engine.board(task.flows, task.region, cells) for engine in (gpu, CpuEngine()))
+    assert refine.is_near(task.flows, task.region, 1)
+    done = most
+    while done == most:
+        done, saved = ours.swap_rounds(1, most)
+        expected = [theirs.swap_round(1) for _ in range(done)]
+        assert all(expected)
+        assert sum(expected) == saved
+        assert np.array_equal(ours.cell_of, theirs.cell_of)
+    assert theirs.swap_round(1) == 0
+    assert not ours.active.any()
 
 
 @given(*DRAWN)

@@ -6,9 +6,9 @@ CuPy is imported here only, and only when somebody asks for the GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -137,19 +137,20 @@ class Device:
         values = tuple(_argument(a) for a in args)
         kernel((blocks,), (THREADS,), values, shared_mem=shared)
 
-    def prepare(
-        self, source: str, name: str, blocks: int, args: tuple[Any, ...]
-    ) -> Callable[[], None]:
-        """A launch to be repeated often, without shared memory: call it to start the kernel.
+    def launch_together(
+        self, kernel: Any, blocks: int, threads: int, args: tuple[Any, ...]
+    ) -> None:
+        """Start a kernel whose blocks all run at once, so that they may wait for each other.
 
         Args:
-            source: of the kernel.
-            name: its name.
-            blocks: how many, at least 1.
-            args: as for :meth:`launch`; what they are now is what every call passes.
+            kernel: from :meth:`kernel`.
+            blocks: how many, at most the number of multiprocessors.
+            threads: of a block.
+            args: as for :meth:`launch`.
         """
-        kernel = self.kernel(source, name)
-        return partial(kernel, (blocks,), (THREADS,), tuple(_argument(a) for a in args))
+        self._last = kernel.name
+        values = tuple(_argument(a) for a in args)
+        kernel.kernel((blocks,), (threads,), values, enable_cooperative_groups=True)
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""
