@@ -40,4 +40,5 @@ def test_every_kernel_has_a_comment_and_only_our_names(source: Path) -> None:
     assert kernels
     for i in kernels:
         assert lines[i - 1].startswith("//"), f"{source.name}:{i + 1} has no comment above it"
-        assert re.match(r'extern "C" __global__ void \w+\(', lines[i]), lines[i]
+        bounds = r"(__launch_bounds__\(\d+, 1\) )?"
+        assert re.match(rf'extern "C" {bounds}__global__ void \w+\(', lines[i]), lines[i]
