@@ -57,12 +57,11 @@ class Search:
     # ---------------------------------------------------------------- building blocks
 
     def state(self, level: Level, parts: Array, n_parts: int) -> tuple[int, tuple[Array, ...]]:
-        """Connectivity of `parts` and the dense table the kernels work on."""
+        """Connectivity of `parts` and the dense tables (pins, sources, loads) of the kernels."""
         shape = (level.n_nets, n_parts)
         table = (
             np.zeros(shape, np.int32),
             np.zeros(shape, np.int64),
-            np.empty(shape, np.int64),
             np.zeros((n_parts, len(self.limits)), np.int64),
         )
         return int(ks.fill_state(tuple(level), parts, *table)), table
@@ -78,6 +77,10 @@ class Search:
         """FM passes at each price in turn; `parts` changes in place."""
         worth, table = self.state(level, parts, n_parts)
         flat = tuple(level)
+        gains = np.zeros((level.n_nodes, n_parts), np.int64)
+        looped = np.empty(len(level.source_nodes), bool)
+        ks.fill_gains(flat, parts, table[1], gains, looped)
+        table = (*table, gains, looped, ks.node_loads(flat))
         for factor in factors:
             prices = self.prices(worth, factor)
             for _ in range(self.config.passes):
@@ -138,7 +141,7 @@ class Search:
         used, parts = np.unique(parts, return_inverse=True)
         parts = parts.astype(np.int32)
         connectivity, table = self.state(self.level, parts, len(used))
-        over = np.maximum(table[3] - self.limits, 0).sum(axis=0)
+        over = np.maximum(table[2] - self.limits, 0).sum(axis=0)
         cost = connectivity + int(
             (over * self.prices(connectivity, self.config.overload_price)).sum()
         )
@@ -168,7 +171,7 @@ class Search:
         Neighbours are preferred that it fits with, then by shared weight for each unit of size.
         """
         parts = np.arange(level.n_nodes, dtype=np.int32)
-        _, (pins, _, _, loads) = self.state(level, parts, len(parts))
+        _, (pins, _, loads) = self.state(level, parts, len(parts))
         touching = sparse.csr_array(pins > 0).astype(np.int64)
         shared = (
             touching.T @ sparse.diags_array(level.net_weights, dtype=np.int64) @ touching
