@@ -179,9 +179,9 @@ def find_moves(nodes, n, state, prices, seed, heap, targets, found):
                         gain -= prices[n_additive + c] * min(over, new)
                 if not fits or gain < best_gain:
                     continue
-            if gain == best_gain and best >= 0:
-                if scramble(p * 1000003 + v, seed) <= scramble(best * 1000003 + v, seed):
-                    continue
+            ties = best >= 0 and gain == best_gain
+            if ties and scramble(p * 1000003 + v, seed) < scramble(best * 1000003 + v, seed):
+                continue
             best, best_gain = p, gain
             bar = max(bar, gain + here - relief)
         targets[i] = best
