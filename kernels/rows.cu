@@ -64,6 +64,95 @@ extern "C" __global__ void pack_keys(const i64* offsets, i64 n_rows, const i32* 
     }
 }
 
+// new_[i] = whether key i differs from the one before it.
+// Parallel over keys. Pure map.
+extern "C" __global__ void mark_changes(const i64* keys, i64 n, bool* new_) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) new_[i] = i == 0 || keys[i] != keys[i - 1];
+}
+
+// From ascending keys (major << 32 | minor): offsets[m] = where major m begins, minors[i] = the minor.
+// Parallel over keys and majors; a search for each major. Pure map.
+extern "C" __global__ void unpack_keys(const i64* keys, i64 n, i64 n_majors, i64* offsets, i32* minors) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) minors[i] = static_cast<i32>(keys[i] & 0xFFFFFFFFll);
+    if (i > n_majors) return;
+    i64 low = 0, high = n;
+    while (low < high) {
+        const i64 middle = (low + high) >> 1;
+        if (keys[middle] >> 32 < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    offsets[i] = low;
+}
+
+// swapped[i] = key i with its major and its minor exchanged.
+// Parallel over keys. Pure map.
+extern "C" __global__ void swap_keys(const i64* keys, i64 n, i64* swapped) {
+    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) swapped[i] = (keys[i] & 0xFFFFFFFFll) << 32 | keys[i] >> 32;
+}
+
+// hashes[row] += sum of the hashes of the row's items.
+// Parallel over chunks of items; reads items once, one atomic for each row and chunk. Deterministic:
+// wrapping integer sums.
+extern "C" __global__ void hash_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items, i64* hashes) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 row = row_of(offsets, n_rows, j);
+    while (j < stop) {
+        const i64 end = smaller(offsets[row + 1], stop);
+        u64 total = 0;
+        const bool some = j < end;
+        for (; j < end; ++j) total += mix64(static_cast<u64>(items[j]) * 0x9E3779B97F4A7C15ull + 1);
+        if (some) add64(hashes + row, static_cast<i64>(total));
+        ++row;
+    }
+}
+
+// representatives[row] = the first row in `order` with the same hash, firsts[row] = whether that is itself.
+// Parallel over runs of equal hashes, a warp each (found by the warp that owns their first place).
+// Pure map.
+extern "C" __global__ void represent_rows(const i64* order, const i64* hashes, i64 n, i64* representatives,
+                                          i64* firsts) {
+    const i32 lane = threadIdx.x & 31;
+    for (i64 base = Group<false>::index() * 32; base < n; base += Group<false>::number() * 32) {
+        const i64 place = base + lane;
+        const bool begins = place < n && (place == 0 || hashes[order[place]] != hashes[order[place - 1]]);
+        u32 starts = __ballot_sync(ALL_LANES, begins);
+        while (starts != 0) {
+            const i64 start = base + __ffs(starts) - 1;
+            starts &= starts - 1;
+            const i64 first = order[start], hash = hashes[first];
+            u32 inside = ALL_LANES;
+            for (i64 i = start + lane; inside == ALL_LANES; i += 32) {
+                const bool same = i < n && hashes[order[i]] == hash;
+                if (same) {
+                    representatives[order[i]] = first;
+                    firsts[order[i]] = i == start;
+                }
+                inside = __ballot_sync(ALL_LANES, same);
+            }
+        }
+    }
+}
+
+// groups[row] = number of the row's group, first_rows[group] = its first row, summary[1] = how many;
+// numbers = inclusive prefix sums of the `firsts` of represent_rows.
+// Parallel over rows. Pure map.
+extern "C" __global__ void number_groups(const i64* representatives, const i64* numbers, i64 n, i32* groups,
+                                         i64* first_rows, u64* summary) {
+    const i64 row = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const i64 first = representatives[row], group = numbers[first] - 1;
+    groups[row] = static_cast<i32>(group);
+    if (first == row) first_rows[group] = row;
+    if (row == n - 1) summary[1] = numbers[row];
+}
+
 // differing += rows that are not the same, item by item, as the row that represents them.
 // Parallel over rows, one warp each; reads both rows (that of the representative from cache).
 // Deterministic: a count.

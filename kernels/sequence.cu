@@ -4,6 +4,34 @@
 
 const int EVENT_CHUNK = 16;  // consecutive items of a thread
 
+// counts[g] += items of row g that move (targets[item] >= 0).
+// Parallel over chunks of items; reads items once, gathers targets (cached), one atomic for each row
+// and chunk. Deterministic: counts.
+extern "C" __global__ void count_events(const i64* offsets, i64 n_nets, const i32* items, i64 n_items,
+                                        const i32* targets, i64* counts) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * EVENT_CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + EVENT_CHUNK, n_items);
+    i64 g = row_of(offsets, n_nets, j);
+    while (j < stop) {
+        const i64 end = smaller(offsets[g + 1], stop);
+        i64 count = 0;
+        for (; j < end; ++j) count += targets[items[j]] >= 0;
+        if (count != 0) add64(counts + g, count);
+        ++g;
+    }
+}
+
+// summary[0] = events in all, summary[1] += nets with more than `few`.
+// Parallel over nets; an atomic a warp. Deterministic: a count.
+extern "C" __global__ void sum_up_events(const i64* event_offsets, i64 n_nets, i64 few, u64* summary) {
+    const i64 g = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const bool many = g < n_nets && event_offsets[g + 1] - event_offsets[g] > few;
+    const u32 votes = __ballot_sync(ALL_LANES, many);
+    if ((threadIdx.x & 31) == 0 && votes != 0) atomicAdd(summary + 1, static_cast<u64>(__popc(votes)));
+    if (g == 0) summary[0] = event_offsets[n_nets];
+}
+
 // Events of each net: its moving pins (sources: moving sources), by key = rank << 32 | place, where
 // sources have the places after the pins. cursors[g] = where net g's next event goes.
 // Parallel over chunks of pins; reads pins once, gathers targets and ranks (cached), one atomic an

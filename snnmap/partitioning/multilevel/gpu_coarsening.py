@@ -12,8 +12,6 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
 
-_STEP = 0x9E3779B97F4A7C15
-
 
 class GpuCoarsening(GpuRows):
     """The steps of coarsening; see `engine_cpu.CpuEngine`."""
@@ -111,9 +109,9 @@ class GpuCoarsening(GpuRows):
         keys = self._keys(level.net_offsets, level.net_pins, clusters)
         keys.sort()
         keys = keys[self._changes(keys)]
-        offsets, pins = self._starts(keys, level.n_nets), self._low(keys)
+        offsets, pins = self._unpack(keys, level.n_nets)
         del keys
-        merged, firsts = self._group_equal_rows(offsets, pins, n_clusters)
+        merged, firsts = self._group_equal_rows(offsets, pins)
         n_nets = len(firsts)
         if n_nets < level.n_nets:
             old_offsets, old_pins = offsets, pins
@@ -130,7 +128,7 @@ class GpuCoarsening(GpuRows):
 
         keys = self._keys(offsets, pins, None, swap=True)
         keys.sort()
-        node_offsets, node_nets = self._starts(keys, n_clusters), self._low(keys)
+        node_lists = self._unpack(keys, n_clusters)
         keys = self._keys(level.source_offsets, level.source_nodes, clusters, merged)
         order = xp.argsort(keys)
         keys = keys[order]
@@ -138,47 +136,40 @@ class GpuCoarsening(GpuRows):
         source_keys = keys[new]
         source_weights = xp.zeros(len(source_keys), xp.int64)
         self.add_at(source_weights, xp.cumsum(new) - 1, level.source_weights[order])
-        source_nodes = self._low(source_keys)
-        order = xp.argsort(source_nodes)
-        out_keys = source_nodes[order].astype(xp.int64) << 32
-        return Level(
-            offsets,
-            pins,
-            self._starts(source_keys, n_nets),
-            source_nodes,
-            source_weights,
-            node_offsets,
-            node_nets,
-            self._starts(out_keys, n_clusters),
-            (source_keys >> 32).astype(xp.int32)[order],
-            source_weights[order],
-            weights,
-            counts,
-            resources,
-        )
+        source_lists = self._unpack(source_keys, n_nets)
+        keys = xp.empty_like(source_keys)
+        self._run("rows", "swap_keys", len(keys), source_keys, len(keys), keys)
+        order = xp.argsort(keys)
+        out_lists = (*self._unpack(keys[order], n_clusters), source_weights[order])
+        lists = (offsets, pins, *source_lists, source_weights, *node_lists, *out_lists)
+        return Level(*lists, weights, counts, resources)
 
-    def _group_equal_rows(self, offsets: Array, pins: Array, n_ids: int) -> tuple[Array, Array]:
+    def _group_equal_rows(self, offsets: Array, pins: Array) -> tuple[Array, Array]:
         """(int32 group of each row, int64 first row of each group), groups by their first row.
 
-        Rows with equal 128-bit hashes are compared; should two of them differ, the host decides.
+        Rows with equal 64-bit hashes are compared; should two of them differ, the host decides.
         """
+        args: tuple[Any, ...]
         xp, n = self.xp, len(offsets) - 1
-        ids = xp.arange(n_ids, dtype=xp.uint64)
-        hashes = [
-            self.sum_rows(offsets, pins, self.mix(ids * xp.uint64(_STEP) + xp.uint64(salt)))
-            for salt in (1, 0x5851F42D4C957F2D)
-        ]
-        order = xp.argsort(hashes[1])
-        order = order[xp.argsort(hashes[0][order])]  # stable: a run begins with its first row
-        new = self._changes(hashes[0][order]) | self._changes(hashes[1][order])
-        representatives = xp.empty(n, xp.int64)
-        representatives[order] = order[new][xp.cumsum(new) - 1]
-        differing = xp.zeros(1, xp.uint64)
-        args = (offsets, pins, n, representatives, differing)
+        hashes = self._hash_rows(offsets, pins)
+        order = xp.argsort(hashes)  # stable: a run begins with its first row
+        representatives, firsts = xp.empty(n, xp.int64), xp.empty(n, xp.int64)
+        self._run("rows", "represent_rows", n, order, hashes, n, representatives, firsts)
+        groups, first_rows = xp.empty(n, xp.int32), order
+        summary = xp.zeros(2, xp.uint64)  # rows that differ, groups
+        args = (offsets, pins, n, representatives, summary)
         self._run("rows", "count_different", 32 * min(n, 1 << 20), *args)
-        if int(differing[0]):
+        args = (representatives, xp.cumsum(firsts), n, groups, first_rows, summary)
+        self._run("rows", "number_groups", n, *args)
+        differing, n_groups = (int(x) for x in self.to_host(summary))
+        if differing:
             host = (self.to_host(pins), self.to_host(offsets[:-1]), self.to_host(xp.diff(offsets)))
             groups, firsts = _csr.group_equal_rows(*host)
             return self.from_host(groups.astype(np.int32)), self.from_host(firsts)
-        first = representatives == xp.arange(n)
-        return (xp.cumsum(first) - 1).astype(xp.int32)[representatives], xp.flatnonzero(first)
+        return groups, first_rows[:n_groups]
+
+    def _hash_rows(self, offsets: Array, pins: Array) -> Array:
+        """int64[rows]: hashes of rows of pins, the same for equal rows."""
+        hashes, n = self.xp.zeros(len(offsets) - 1, self.xp.int64), len(pins)
+        self._run("rows", "hash_rows", -(-n // CHUNK), offsets, len(hashes), pins, n, hashes)
+        return hashes

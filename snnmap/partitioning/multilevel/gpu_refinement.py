@@ -142,12 +142,15 @@ class GpuRefinement(GpuRows):
         """Add to gains, and to incoming and outgoing distinct loads if they are wanted."""
         args: tuple[Any, ...]
         xp, n_nets = self.xp, level.n_nets
-        moving, counts = (targets >= 0).astype(xp.int64), xp.zeros(n_nets, xp.int64)
+        counts, summary = xp.zeros(n_nets, xp.int64), xp.zeros(2, xp.uint64)
         rows = ((level.net_offsets, level.net_pins, None), (*level[2:4], level.source_weights))
         for offsets, items, _ in rows:
-            self._add_rows(offsets, items, moving, counts)
+            args = (offsets, n_nets, items, len(items), targets, counts)
+            self._run("sequence", "count_events", -(-len(items) // CHUNK), *args)
         event_offsets = self._offsets(counts)
-        n = int(event_offsets[-1])
+        args = (event_offsets, n_nets, self.few_events, summary)
+        self._run("sequence", "sum_up_events", n_nets, *args)
+        n, n_large = (int(x) for x in self.to_host(summary))
         cursors = event_offsets[:-1].copy()
         keys, nodes, origins, aims, weights = (
             xp.empty(n, d) for d in (xp.int64, xp.int32, xp.int32, xp.int32, xp.int64)
@@ -160,9 +163,9 @@ class GpuRefinement(GpuRows):
         effects = (*table, level.net_weights, level.counts, level.counts.shape[1], *results)
         args = (event_offsets, n_nets, n, *events, level.net_offsets, *effects, self.few_events)
         self._run("sequence", "effects_among_few", n, *args)
-        large = xp.flatnonzero(counts > self.few_events) if n > self.few_events else ()
-        if len(large) == 0:
+        if n_large == 0:
             return
+        large = xp.flatnonzero(counts > self.few_events)
         offsets = self._offsets(counts[large])
         n = int(offsets[-1])
         places, ranked = xp.empty(n, xp.int64), xp.empty(n, xp.int64)

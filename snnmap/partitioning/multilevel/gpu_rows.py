@@ -184,21 +184,18 @@ class GpuRows:
         return keys
 
     def _changes(self, keys: Array) -> Array:
-        """bool[n]: whether a key differs from the one before it."""
-        new = self.xp.ones(len(keys), bool)
-        new[1:] = keys[1:] != keys[:-1]
+        """bool[n]: whether a key (int64) differs from the one before it."""
+        new = self.xp.empty(len(keys), bool)
+        self._run("rows", "mark_changes", len(keys), keys, len(keys), new)
         return new
 
-    def _starts(self, keys: Array, n: int) -> Array:
-        """int64[n + 1]: where each major begins in ascending keys."""
-        xp = self.xp
-        if len(keys) == 0:
-            return xp.zeros(n + 1, xp.int64)
-        return xp.searchsorted(keys, xp.arange(n + 1, dtype=xp.int64) << 32).astype(xp.int64)
-
-    def _low(self, keys: Array) -> Array:
-        """int32[n]: the minor of each key."""
-        return (keys & 0xFFFFFFFF).astype(self.xp.int32)
+    def _unpack(self, keys: Array, n_majors: int) -> tuple[Array, Array]:
+        """(int64[n_majors + 1] where each major begins in ascending keys, int32[n] minors)."""
+        n = len(keys)
+        offsets = self.xp.empty(n_majors + 1, self.xp.int64)
+        minors = self.xp.empty(n, self.xp.int32)
+        self._run("rows", "unpack_keys", max(n, n_majors + 1), keys, n, n_majors, offsets, minors)
+        return offsets, minors
 
 
 def defines_of(level: Level) -> tuple[str, ...]:

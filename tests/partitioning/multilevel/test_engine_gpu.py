@@ -86,10 +86,10 @@ def test_nets_with_many_events(gpu: GpuEngine, step: str, monkeypatch: pytest.Mo
 def test_equal_hashes_of_different_rows_are_told_apart(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_sums(offsets: Any, items: Any, values: Any) -> Any:
-        return gpu.xp.zeros(len(offsets) - 1, np.uint64)
+    def no_hashes(offsets: Any, pins: Any) -> Any:
+        return gpu.xp.zeros(len(offsets) - 1, np.int64)
 
-    monkeypatch.setattr(gpu, "sum_rows", no_sums)
+    monkeypatch.setattr(gpu, "_hash_rows", no_hashes)
     level = twins.random_level(np.random.default_rng(3), n_nodes=20, n_nets=30, mean_pins=3)
     compare(gpu, "contract", level, 3)
 
