@@ -56,7 +56,7 @@ def partition_multilevel(
     settings = resolve_config(preset, config)
     machine = choose_engine(engine)
     clock = Clock()
-    with clock("compression"):
+    with clock("posing"):
         problem = pose_problem(hypergraph.grouped(), limits)
     machine, reason = fit_engine(engine, machine, problem.level)
     if engine != "cpu":
