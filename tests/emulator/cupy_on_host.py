@@ -30,6 +30,10 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"data": (self.ctypes.data, False)}
 
+    @property
+    def data(self) -> Any:
+        return _Pointer(self.ctypes.data)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         return _on_device(getattr(ufunc, method))(*inputs, **named)
 
@@ -44,6 +48,19 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
 
     def sort(self) -> None:  # type: ignore[override]
         bare(self).sort(kind="stable")
+
+
+class _Pointer:
+    """Where an array lies."""
+
+    def __init__(self, address: int) -> None:
+        self.ptr = address
+
+    def __add__(self, n_bytes: int) -> _Pointer:
+        return _Pointer(self.ptr + n_bytes)
+
+    def copy_from_host_async(self, address: int, n_bytes: int, stream: Any) -> None:
+        ctypes.memmove(self.ptr, address, n_bytes)
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -219,6 +236,8 @@ cuda = SimpleNamespace(
     compiler=SimpleNamespace(CompileException=_OtherError),
     nvrtc=SimpleNamespace(NVRTCError=_OtherError),
     memory=SimpleNamespace(OutOfMemoryError=_OutOfMemoryError),
+    alloc_pinned_memory=bytearray,
+    Event=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda stream: None),
     get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
 )
 

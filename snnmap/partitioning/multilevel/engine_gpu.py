@@ -14,6 +14,7 @@ from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
@@ -34,6 +35,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         self.xp = self.device.xp
         self.sparse = self.device.sparse
         self.reason = f"GPU {self.device.name}"
+        self._upload = Uploader(self.xp)
         with self.device.guard():
             for source, kernel in (("rows", "sum_rows"), ("coarsen", "count_visits")):
                 self.device.kernel(source, kernel)
@@ -64,7 +66,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
             raise EngineError(f"{plan}; use --engine cpu")
         dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
-        return Level(*(self.xp.asarray(a) for a in arrays))
+        return Level(*(self._upload(a) for a in arrays))
 
     def shed(self, level: Level) -> Level:
         """The level itself: its lists by destination would take a sort to make again."""

@@ -1,0 +1,50 @@
+"""Host arrays onto the device: through two pinned buffers, one filled while the other travels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from snnmap.parallel import map_tasks
+
+BUFFER_BYTES = 1 << 25
+SMALL_BYTES = 1 << 22  # less is one plain copy
+_SLICE_BYTES = 1 << 23  # of a buffer, filled by one thread
+
+
+class Uploader:
+    """Copies contiguous arrays; keeps its buffers (64 MiB of host memory, once something is large).
+
+    The copy travels on the current stream and is not waited for: what is started on that stream
+    afterwards finds it done.
+    """
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+        self._buffers: list[tuple[Any, Any]] = []  # uint8[BUFFER_BYTES], event of its last journey
+
+    def __call__(self, array: np.ndarray[Any, Any]) -> Any:
+        """The array on the device, with the same shape and dtype."""
+        array = np.ascontiguousarray(array)
+        if array.nbytes < SMALL_BYTES:
+            return self.xp.asarray(array)
+        target, stream = self.xp.empty(array.shape, array.dtype), self.xp.cuda.get_current_stream()
+        source = array.reshape(-1).view(np.uint8)
+        for i, start in enumerate(range(0, len(source), BUFFER_BYTES)):
+            buffer, travelled = self._buffer(i % 2)
+            travelled.synchronize()
+            n = min(BUFFER_BYTES, len(source) - start)
+            slices = [slice(a, min(a + _SLICE_BYTES, n)) for a in range(0, n, _SLICE_BYTES)]
+            part = source[start : start + n]
+            map_tasks(np.copyto, [(buffer[one], part[one]) for one in slices])
+            (target.data + start).copy_from_host_async(buffer.ctypes.data, n, stream)
+            travelled.record(stream)
+        return target
+
+    def _buffer(self, i: int) -> tuple[Any, Any]:
+        if len(self._buffers) <= i:
+            memory = self.xp.cuda.alloc_pinned_memory(BUFFER_BYTES)
+            buffer = np.frombuffer(memory, np.uint8, BUFFER_BYTES)
+            self._buffers.append((buffer, self.xp.cuda.Event()))
+        return self._buffers[i]
