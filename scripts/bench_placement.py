@@ -15,7 +15,9 @@ written here on its own in plain NumPy. Ratios are energy x mean latency (unicas
 time is CPU time and wall time of this machine.
 
 With ``--engine gpu`` nothing but the engines is compared: seconds of the default placer (and of two
-others) on both, warm, and whether all cores are equal; the bar is 0.5 s for 4096 parts.
+others) on both, warm, and whether all cores are equal; the bar is 0.5 s for 4096 parts. Where the
+time of the default placer goes is recorded too (``steps_ms``): its steps in turn, each placer beside
+the others and alone, and the rounds on the device.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -226,10 +231,58 @@ def compare_engines(graph: Hypergraph, profile: HardwareProfile) -> dict[str, ob
             "equal": bool(np.array_equal(cpu[2].cores, gpu[2].cores)),
         }
     if graph.n_nodes >= 4000:
+        result["steps_ms"] = steps(graph, profile)
         seconds = result[f"{AUTO} + annealing"]["gpu_s"]
         result["bar_0.5_s"] = "met" if seconds <= GPU_BAR_S else "MISSED"
     print(f"{graph.name}: {json.dumps(result)}", flush=True)
     return result
+
+
+def steps(graph: Hypergraph, profile: HardwareProfile) -> dict[str, object]:
+    """Milliseconds of the steps of the default placer on a GPU, one warm run."""
+    from snnmap.placement import anneal, refinements
+    from snnmap.placement.engine_gpu import GpuBoard, GpuChains
+    from snnmap.placement.task import Task
+
+    spent: dict[str, float] = {}
+    calls: dict[str, list[float]] = {}
+
+    def watch(name: str, work: Callable[..., object]) -> Callable[..., object]:
+        def watched(*args: object, **settings: object) -> object:
+            begin = time.perf_counter()
+            found = work(*args, **settings)
+            calls.setdefault(name, []).append(round(1e3 * (time.perf_counter() - begin), 2))
+            spent[name] = round(sum(calls[name]), 2)
+            return found
+
+        return watched
+
+    with ExitStack() as stack:
+        for owner, method in (
+            (Task, "prepare"),
+            (refinements, "_promising"),
+            (refinements, "force_directed"),
+            (refinements, "anneal"),
+            (anneal, "_schedules"),
+            (GpuChains, "__init__"),
+            (GpuChains, "rounds"),
+            (GpuBoard, "__init__"),
+            (GpuBoard, "swap_rounds"),
+        ):
+            name = method if method != "__init__" else f"new {owner.__name__}"
+            watched = watch(name, getattr(owner, method))
+            stack.enter_context(mock.patch.object(owner, method, watched))
+        beside = {name: watch(name, placer) for name, placer in PLACERS.items()}
+        stack.enter_context(mock.patch.dict(PLACERS, beside))
+        placement = place(graph, profile, engine="gpu")
+    result: dict[str, object] = {k: round(1e3 * v, 2) for k, v in placement.seconds.items()}
+    result |= {"spent": spent, "swap_launches": calls["swap_rounds"]}
+    result["segments"] = calls["rounds"]
+    alone = {}
+    for name in PLACERS:
+        runs = [place(graph, profile, placer=name, refine="none", engine="gpu") for _ in range(3)]
+        alone[name] = round(1e3 * min(run.seconds["start"] for run in runs), 2)
+    return result | {"prepare_and_placer_alone": alone}
 
 
 def empty_chip(graph: Hypergraph) -> dict[str, object]:

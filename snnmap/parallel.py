@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
@@ -47,6 +47,17 @@ def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[
     if n_threads == 1 or len(tasks) < 2 or nested:
         return [function(*task) for task in tasks]
     return [future.result() for future in [_pool(n_threads).submit(function, *t) for t in tasks]]
+
+
+def run_side_by_side(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Results of a few long jobs of different kinds, each on a thread of its own.
+
+    Unlike in :func:`map_tasks`, each may use the worker threads for parts of its work.
+    """
+    if thread_count() == 1 or len(jobs) < 2:
+        return [job() for job in jobs]
+    with ThreadPoolExecutor(len(jobs), thread_name_prefix="snnmap-job") as threads:
+        return [future.result() for future in [threads.submit(job) for job in jobs]]
 
 
 def chunk_bounds(

@@ -5,7 +5,17 @@
 import numpy as np
 from numba import njit
 
-BLOCK = 256
+
+@njit(cache=True, nogil=True)
+def before(shares, arrived, p, q):
+    """Whether p (-1 for none) comes before q: larger share, then more inflow, then lower index."""
+    if p < 0 or q < 0:
+        return p >= 0
+    if shares[p] != shares[q]:
+        return shares[p] > shares[q]
+    if arrived[p] != arrived[q]:
+        return arrived[p] > arrived[q]
+    return p < q
 
 
 @njit(cache=True, nogil=True)
@@ -13,49 +23,50 @@ def feed_forward(offsets, targets, rates, inflow):
     """Parts by the share of their inflow that comes from parts already in order.
 
     Args: directed flows as CSR rows by source (float64 rates), inflow float64[n] without own flow.
-    The best of each block of 256 parts is remembered and found again only after a change in it.
+    The next one is the winner of a knock-out tournament: leaf p at ``n_leaves + p`` holds p, or -1
+    once it is in order, a node the better of its two.
     """
     n = len(inflow)
-    share = np.zeros(n)
+    shares = np.zeros(n)
     arrived = np.zeros(n)
+    n_leaves = 1
+    while n_leaves < n:
+        n_leaves *= 2
+    tree = np.full(2 * n_leaves, -1, np.int64)
     for p in range(n):
+        tree[n_leaves + p] = p
         if inflow[p] <= 0:
-            share[p] = 1.0
-    n_blocks = (n + BLOCK - 1) // BLOCK
-    champions = np.full(n_blocks, -1, np.int64)
-    changed = np.ones(n_blocks, np.bool_)
+            shares[p] = 1.0
+    for at in range(n_leaves - 1, 0, -1):
+        left, right = tree[2 * at], tree[2 * at + 1]
+        tree[at] = left if before(shares, arrived, left, right) else right
     order = np.empty(n, np.int64)
     for i in range(n):
-        best = -1
-        for block in range(n_blocks):
-            if changed[block]:
-                changed[block] = False
-                champion = -1
-                for p in range(block * BLOCK, min(n, (block + 1) * BLOCK)):
-                    if share[p] >= 0 and (
-                        champion < 0
-                        or share[p] > share[champion]
-                        or (share[p] == share[champion] and arrived[p] > arrived[champion])
-                    ):
-                        champion = p
-                champions[block] = champion
-            p = champions[block]
-            if p >= 0 and (
-                best < 0
-                or share[p] > share[best]
-                or (share[p] == share[best] and arrived[p] > arrived[best])
-            ):
-                best = p
+        best = tree[1]
         order[i] = best
-        share[best] = -1.0
-        changed[best // BLOCK] = True
-        for j in range(offsets[best], offsets[best + 1]):
-            q = targets[j]
-            if share[q] >= 0 and inflow[q] > 0:
+        tree[n_leaves + best] = -1
+        for j in range(offsets[best] - 1, offsets[best + 1]):
+            q = best if j < offsets[best] else targets[j]
+            if q != best:
+                if tree[n_leaves + q] < 0 or inflow[q] <= 0:
+                    continue
                 arrived[q] += rates[j]
-                share[q] = arrived[q] / inflow[q]
-                changed[q // BLOCK] = True
+                shares[q] = arrived[q] / inflow[q]
+            at = (n_leaves + q) // 2
+            while at >= 1:
+                left, right = tree[2 * at], tree[2 * at + 1]
+                winner = left if before(shares, arrived, left, right) else right
+                if winner == tree[at] and winner != q:
+                    break
+                tree[at] = winner
+                at //= 2
     return order
+
+
+@njit(cache=True, nogil=True)
+def better(gains, i, j):
+    """The better of two items (-1 for none) by gain, then by index, where i < j."""
+    return i if j < 0 or (i >= 0 and gains[i] >= gains[j]) else j
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +74,7 @@ def renew(tree, gains, i):
     """Play the matches of item i on its way to the root again, after its gain or leaf changed.
 
     ``tree`` is a knock-out tournament: leaf i at ``len(tree) / 2 + i`` holds i, or -1 if it is out;
-    a node holds the better of its two, by gain, then by index. The best of all is ``tree[1]``.
+    a node holds the better of its two. The best of all is ``tree[1]``.
     """
     at = (len(tree) // 2 + i) // 2
     while at >= 1:
@@ -79,44 +90,32 @@ def renew(tree, gains, i):
 
 
 @njit(cache=True, nogil=True)
-def bisect(offsets, neighbours, rates, members, side, index, slack, max_passes):
-    """Improve a two-way split of some parts by Fiduccia-Mattheyses passes; returns the final cut.
+def bisect(offsets, neighbours, rates, side, slack, max_passes):
+    """Improve a two-way split (side int8[n], 0 or 1) of a graph by Fiduccia-Mattheyses passes.
 
-    `side` (int8[n_parts]) is 0 or 1 for `members` and 2 for all others, which do not count. Each
-    pass moves every part once, best gain first (ties to the lower index in `members`), keeps sides
-    within `slack` parts of equal, and returns to the best prefix. `index` int64[n_parts] is scratch.
+    Each pass moves every node once, best gain first (ties to the lower index), keeps sides within
+    `slack` nodes of equal, and returns to the best prefix.
     """
-    n = len(members)
-    gains = np.zeros(n, np.int64)
-    for i in range(n):
-        index[members[i]] = i
+    n = len(side)
+    gains = np.empty(n, np.int64)
     n_leaves = 1
     while n_leaves < n:
         n_leaves *= 2
     trees = np.empty((2, 2 * n_leaves), np.int64)
     order = np.empty(n, np.int64)
-    cut = 0
     for _ in range(max_passes):
         sizes = np.zeros(2, np.int64)
-        cut = 0
-        for i in range(2 * n_leaves):
-            trees[0, i] = trees[1, i] = -1
+        trees[:] = -1
         for i in range(n):
-            p = members[i]
-            sizes[side[p]] += 1
-            gains[i] = 0
-            for j in range(offsets[p], offsets[p + 1]):
-                q = neighbours[j]
-                if side[q] == 2:
-                    continue
-                if side[q] == side[p]:
-                    gains[i] -= rates[j]
-                else:
-                    gains[i] += rates[j]
-                    cut += rates[j]
-        for i in range(n):
-            trees[side[members[i]], n_leaves + i] = i
-            renew(trees[side[members[i]]], gains, i)
+            sizes[side[i]] += 1
+            trees[side[i], n_leaves + i] = i
+            gain = 0
+            for j in range(offsets[i], offsets[i + 1]):
+                gain += -rates[j] if side[neighbours[j]] == side[i] else rates[j]
+            gains[i] = gain
+        for at in range(n_leaves - 1, 0, -1):
+            for s in range(2):
+                trees[s, at] = better(gains, trees[s, 2 * at], trees[s, 2 * at + 1])
         total, best_total, best_length, n_moved = 0, 0, 0, 0
         for step in range(n):
             best = -1
@@ -128,44 +127,38 @@ def bisect(offsets, neighbours, rates, members, side, index, slack, max_passes):
                     best = i
             if best < 0:
                 break
-            p = members[best]
-            trees[side[p], n_leaves + best] = -1
-            renew(trees[side[p]], gains, best)
-            order[step] = p
+            trees[side[best], n_leaves + best] = -1
+            renew(trees[side[best]], gains, best)
+            order[step] = best
             total += gains[best]
-            sizes[side[p]] -= 1
-            side[p] = 1 - side[p]
-            sizes[side[p]] += 1
-            for j in range(offsets[p], offsets[p + 1]):
-                q = neighbours[j]
-                if side[q] == 2:
-                    continue
-                i = index[q]
-                gains[i] += -2 * rates[j] if side[q] == side[p] else 2 * rates[j]
-                if trees[side[q], n_leaves + i] >= 0:
-                    renew(trees[side[q]], gains, i)
+            sizes[side[best]] -= 1
+            side[best] = 1 - side[best]
+            sizes[side[best]] += 1
+            for j in range(offsets[best], offsets[best + 1]):
+                i = neighbours[j]
+                gains[i] += -2 * rates[j] if side[i] == side[best] else 2 * rates[j]
+                if trees[side[i], n_leaves + i] >= 0:
+                    renew(trees[side[i]], gains, i)
             n_moved = step + 1
             if total > best_total:
                 best_total, best_length = total, n_moved
         for step in range(best_length, n_moved):
             side[order[step]] = 1 - side[order[step]]
-        cut = cut // 2 - best_total
         if best_total == 0:
             break
-    return cut
 
 
 @njit(cache=True, nogil=True)
-def pull(offsets, neighbours, rates, members, side, mine, position, begin, end):
+def pull(offsets, neighbours, rates, members, side, mine, middle, begin, end):
     """Mean direction, per part, in which links to parts outside begin..end pull one side's parts."""
     total = 0.0
     n = 0
-    for p in members:
-        if side[p] != mine:
+    for i in range(len(members)):
+        if side[i] != mine:
             continue
         n += 1
-        for j in range(offsets[p], offsets[p + 1]):
-            there = position[neighbours[j]]
+        for j in range(offsets[members[i]], offsets[members[i] + 1]):
+            there = middle[neighbours[j]]
             if there > end:
                 total += rates[j]
             elif there < begin:
@@ -174,61 +167,53 @@ def pull(offsets, neighbours, rates, members, side, mine, position, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def bisect_all(offsets, neighbours, rates, order, largest):
-    """Halve `order` (int64[n_parts], changed) down to single parts, level by level.
+def halve(offsets, neighbours, rates, order, bounds, places, middle, largest, cuts, start, stop):
+    """Halve blocks start..stop-1 of `order` (changed), each by its own links alone.
 
+    Block i is ``order[bounds[i] : bounds[i + 1]]``; ``cuts[i]`` becomes where its second half begins.
     Blocks of up to `largest` parts are bisected, larger ones halved as they stand; the two halves
     trade places where that shortens the links to parts outside of the block, as far as those are
-    ordered by then.
+    ordered by now. ``places`` tells where in `order` each part was, ``middle`` that of its block.
     """
-    n = len(order)
-    side = np.full(n, 2, np.int8)
-    index = np.empty(n, np.int64)
-    position = np.empty(n)
-    for i in range(n):
-        position[order[i]] = i + 0.5
-    bounds = np.array([0, n])
-    while True:
-        middles = np.empty(2 * len(bounds), np.int64)
-        n_middles, todo = 0, False
-        for block in range(len(bounds) - 1):
-            begin, end = bounds[block], bounds[block + 1]
-            middles[n_middles] = begin
-            n_middles += 1
-            if end - begin < 2:
-                continue
-            todo = True
-            members = order[begin:end].copy()
-            half = (end - begin) // 2
-            for i in range(len(members)):
-                side[members[i]] = 0 if i < half else 1
-            if len(members) <= largest:
-                slack = max(1, len(members) // 16)
-                bisect(offsets, neighbours, rates, members, side, index, slack, 4)
-            pulls = (
-                pull(offsets, neighbours, rates, members, side, 0, position, begin, end),
-                pull(offsets, neighbours, rates, members, side, 1, position, begin, end),
-            )
-            first = 1 if pulls[0] > pulls[1] else 0
-            at = begin
-            for turn in range(2):
-                if turn == 1:
-                    middles[n_middles] = at
-                for p in members:
-                    if side[p] == (first + turn) % 2:
-                        order[at] = p
-                        at += 1
+    for block in range(start, stop):
+        begin, end = bounds[block], bounds[block + 1]
+        cuts[block] = begin
+        n = end - begin
+        if n < 2:
+            continue
+        members = order[begin:end].copy()
+        side = np.zeros(n, np.int8)
+        side[n // 2 :] = 1
+        if n <= largest:
+            most = 0
             for p in members:
-                side[p] = 2
-            n_middles += 1
-        if not todo:
-            break
-        middles[n_middles] = n
-        bounds = middles[: n_middles + 1].copy()
-        for block in range(len(bounds) - 1):
-            begin, end = bounds[block], bounds[block + 1]
-            for i in range(begin, end):
-                position[order[i]] = (begin + end) / 2
+                most += offsets[p + 1] - offsets[p]
+            inner_offsets = np.zeros(n + 1, np.int64)
+            inner = np.empty(most, np.int32)
+            inner_rates = np.empty(most, np.int64)
+            found = 0
+            for i in range(n):
+                for j in range(offsets[members[i]], offsets[members[i] + 1]):
+                    there = places[neighbours[j]]
+                    if begin <= there < end:
+                        inner[found] = there - begin
+                        inner_rates[found] = rates[j]
+                        found += 1
+                inner_offsets[i + 1] = found
+            bisect(inner_offsets, inner, inner_rates, side, max(1, n // 16), 4)
+        pulls = (
+            pull(offsets, neighbours, rates, members, side, 0, middle, begin, end),
+            pull(offsets, neighbours, rates, members, side, 1, middle, begin, end),
+        )
+        first = 1 if pulls[0] > pulls[1] else 0
+        at = begin
+        for turn in range(2):
+            if turn == 1:
+                cuts[block] = at
+            for i in range(n):
+                if side[i] == (first + turn) % 2:
+                    order[at] = members[i]
+                    at += 1
 
 
 @njit(cache=True, nogil=True)

@@ -18,38 +18,47 @@ def hilbert(width: int, height: int) -> Array:
     into an entry, a body and an exit whose curves are turned to meet, until one cell wide strips
     remain. With width = height = 2^k it is the classical curve.
     """
-    cells: list[Vector] = []
+    known: dict[tuple[Vector, Vector], Array] = {}
     if width >= height:
-        _hilbert(cells, (0, 0), (width, 0), (0, height))
-    else:
-        _hilbert(cells, (0, 0), (0, height), (width, 0))
-    return np.array(cells, np.int64).reshape(-1, 2)
+        return _hilbert(known, (width, 0), (0, height))
+    return _hilbert(known, (0, height), (width, 0))
 
 
-def _hilbert(cells: list[Vector], start: Vector, along: Vector, across: Vector) -> None:
-    """Append the curve that enters at `start`, runs along `along` and fills `across` of width."""
-    x, y = start
+def _hilbert(known: dict[tuple[Vector, Vector], Array], along: Vector, across: Vector) -> Array:
+    """The curve that enters at (0, 0), runs along `along` and fills `across` of width.
+
+    Rectangles come again and again; those seen are `known`.
+    """
+    if (along, across) not in known:
+        known[along, across] = _hilbert_anew(known, along, across)
+    return known[along, across]
+
+
+def _hilbert_anew(
+    known: dict[tuple[Vector, Vector], Array], along: Vector, across: Vector
+) -> Array:
     length, breadth = abs(sum(along)), abs(sum(across))
     step, side = _unit(along), _unit(across)
-    if breadth == 1:
-        cells.extend((x + i * step[0], y + i * step[1]) for i in range(length))
-        return
-    if length == 1:
-        cells.extend((x + i * side[0], y + i * side[1]) for i in range(breadth))
-        return
+    if breadth <= 1 or length == 1:
+        straight = step if breadth == 1 else side
+        return np.outer(np.arange(length * breadth), straight)
     half, half_across = _half(along), _half(across)
     if 2 * length > 3 * breadth:
         if abs(sum(half)) % 2 and length > 2:
             half = _plus(half, step)
-        _hilbert(cells, start, half, across)
-        _hilbert(cells, _plus(start, half), _minus(along, half), across)
-        return
+        second = _hilbert(known, _minus(along, half), across) + half
+        return np.concatenate([_hilbert(known, half, across), second])
     if abs(sum(half_across)) % 2 and breadth > 2:
         half_across = _plus(half_across, side)
-    _hilbert(cells, start, half_across, half)
-    _hilbert(cells, _plus(start, half_across), along, _minus(across, half_across))
-    corner = _plus(start, _plus(_minus(along, step), _minus(half_across, side)))
-    _hilbert(cells, corner, _minus((0, 0), half_across), _minus((0, 0), _minus(along, half)))
+    corner = _plus(_minus(along, step), _minus(half_across, side))
+    back = _minus((0, 0), half_across), _minus((0, 0), _minus(along, half))
+    return np.concatenate(
+        [
+            _hilbert(known, half_across, half),
+            _hilbert(known, along, _minus(across, half_across)) + half_across,
+            _hilbert(known, *back) + corner,
+        ]
+    )
 
 
 def _unit(v: Vector) -> Vector:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.hypergraph import Hypergraph
+from snnmap.parallel import for_chunks
 from snnmap.placement import _kernels_order
 from snnmap.placement.flows import Flows, directed_flows
 
@@ -45,7 +46,16 @@ def bisection_order(flows: Flows, start: Array) -> Array:
         start: int64[n_parts], an order of all parts to begin from.
     """
     order = np.array(start, np.int64)
-    _kernels_order.bisect_all(
-        flows.offsets, flows.neighbours, flows.rates, order, LARGEST_BISECTION
-    )
+    n = len(order)
+    bounds = np.array([0, n])
+    places, middle = np.empty(n, np.int64), np.empty(n)
+    middle[order] = np.arange(n) + 0.5
+    graph = (flows.offsets, flows.neighbours, flows.rates)
+    while len(bounds) <= n:  # all blocks of a level side by side
+        places[order] = np.arange(n)
+        cuts = np.empty(len(bounds) - 1, np.int64)
+        args = (*graph, order, bounds, places, middle, LARGEST_BISECTION, cuts)
+        for_chunks(_kernels_order.halve, len(cuts), *args, offsets=bounds, grain=256)
+        bounds = np.union1d(bounds, cuts)
+        middle[order] = np.repeat((bounds[:-1] + bounds[1:]) / 2, np.diff(bounds))
     return order

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import numpy as np
 
 from snnmap.errors import ConfigError
 from snnmap.hardware import HardwareProfile
 from snnmap.hypergraph import Hypergraph
-from snnmap.parallel import map_tasks
+from snnmap.parallel import run_side_by_side
 from snnmap.placement.engine import choose_engine
 from snnmap.placement.metric import Metric
 from snnmap.placement.placers import PLACERS
@@ -70,7 +71,7 @@ def place(
     progress.start("place", unit="rounds")
     with worker.guard():
         task.prepare()
-        layouts = map_tasks(lambda name: PLACERS[name](task), [(name,) for name in starts])
+        layouts = run_side_by_side([partial(PLACERS[name], task) for name in starts])
         placed = time.perf_counter()
         cell_of, winner = REFINEMENTS[refine](task, layouts)
     progress.finish()

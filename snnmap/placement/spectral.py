@@ -79,18 +79,27 @@ def spread(task: Task, points: Array) -> Array:
     """
     tight = task.tight
     parts = tight.movable
-    cells = _nearest_the_middle(tight.cores, tight.free_cells, len(parts))
-    bounds = np.array([0, len(parts)])
+    n = len(parts)
+    cells = _nearest_the_middle(tight.cores, tight.free_cells, n)
+    cores = tight.cores[cells]
+    ranks = np.empty((n, 2), np.int64)  # of cells along x and y, distinct
+    ranks[np.lexsort((cores[:, 1], cores[:, 0])), 0] = np.arange(n)
+    ranks[np.lexsort((cores[:, 0], cores[:, 1])), 1] = np.arange(n)
+    values = [np.unique(points[:, axis], return_inverse=True)[1] for axis in (0, 1)]
+    part_ranks = np.stack(values, axis=1)
+    here = np.arange(n)  # places in `cells` in the order of `parts`
+    bounds = np.array([0, n])
     while np.diff(bounds).max() > 1:  # all blocks of a level at once
         sizes = np.diff(bounds)
         block = np.repeat(np.arange(len(sizes)), sizes)
-        cores = tight.cores[cells]
-        spans = np.maximum.reduceat(cores, bounds[:-1]) - np.minimum.reduceat(cores, bounds[:-1])
+        now = cores[here]
+        spans = np.maximum.reduceat(now, bounds[:-1]) - np.minimum.reduceat(now, bounds[:-1])
         axis = (spans[:, 1] > spans[:, 0]).astype(np.int64)[block]
-        here = np.arange(len(cells))
-        cells = cells[np.lexsort((cores[here, 1 - axis], cores[here, axis], block))]
-        parts = parts[np.lexsort((points[parts, axis], block))]
+        base = block * len(points)
+        here = here[np.argsort(base + ranks[here, axis])]
+        parts = parts[np.argsort(base + part_ranks[parts, axis], kind="stable")]
         bounds = np.unique(np.concatenate([bounds, bounds[:-1] + sizes // 2]))
+    cells = cells[here]
     cell_of = task.region.fixed.copy()
     cell_of[parts] = task.region.cells_of(tight.cores[cells])
     return cell_of

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.hypergraph import Hypergraph
+from snnmap.parallel import run_side_by_side
 from snnmap.placement.engine_cpu import CpuEngine
 from snnmap.placement.flows import Flows, symmetric_flows
 from snnmap.placement.order import feed_forward_order
@@ -63,7 +64,8 @@ class Task:
 
     def prepare(self) -> None:
         """Compute what all placers need, before several of them start at once."""
-        _ = self.tight, self.flows, self.forward, self.region.tables, self.region.cores
+        _ = self.tight, self.region.tables, self.region.cores
+        run_side_by_side([lambda: self.flows, lambda: self.forward])
 
     def along(self, order: Array, path: Array) -> Array:
         """Lay parts along a path of cells.

@@ -78,6 +78,20 @@ def test_bisection_order_keeps_a_chain_together() -> None:
     assert stretched <= random / 5
 
 
+def test_bisection_order_does_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a level are halved side by side, each by itself."""
+    graph = grid(40, np.random.default_rng(5).permutation(1600))
+    flows = symmetric_flows(graph, 10)
+    orders = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("SNNMAP_NUM_THREADS", threads)
+        orders.append(bisection_order(flows, np.arange(1600)))
+    assert np.array_equal(*orders)
+    place = np.argsort(orders[0])
+    far = np.abs(place[flows.row_ids] - place[flows.neighbours]).mean()
+    assert far < 100  # of 533 at random
+
+
 @pytest.mark.parametrize(("side", "most"), [(6, 2.0), (24, 3.0)])
 def test_spectral_layout_recovers_a_sheet(side: int, most: float) -> None:
     """Both solvers (all eigenvectors; three by Lanczos) keep linked parts 1 to 3 hops apart.
