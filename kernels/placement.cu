@@ -94,18 +94,22 @@ struct Team {
     __device__ __forceinline__ i32 n_threads() const { return size * static_cast<i32>(blockDim.x); }
     __device__ __forceinline__ i32 thread() const { return member * static_cast<i32>(blockDim.x) + threadIdx.x; }
 
-    // Wait for the whole team; what it wrote before is seen afterwards.
-    __device__ __forceinline__ void meet() {
+    // Wait for the whole team; what it wrote before is seen afterwards. Whether `word` then holds
+    // `value`: one thread of a block looks.
+    __device__ __forceinline__ bool meet(const u64* word = nullptr, u64 value = 0) {
         __syncthreads();
-        if (size == 1) return;
-        n_gone += size;
+        bool found = false;
         if (threadIdx.x == 0) {
-            __threadfence();
-            atomicAdd(&state->gate, 1ull);
-            while (seen(&state->gate) < n_gone) WAIT_A_LITTLE();
-            __threadfence();
+            if (size > 1) {
+                n_gone += size;
+                __threadfence();
+                atomicAdd(&state->gate, 1ull);
+                while (seen(&state->gate) < n_gone) WAIT_A_LITTLE();
+                __threadfence();
+            }
+            found = word && seen(word) == value;
         }
-        __syncthreads();
+        return __syncthreads_or(found);
     }
     static __device__ __forceinline__ u64 seen(const u64* word) { return *const_cast<const volatile u64*>(word); }
 };
@@ -247,8 +251,7 @@ __device__ __forceinline__ void decide(const Board& board, const Team& team, i32
 __device__ __forceinline__ u64 settle(const Board& board, Team& team, i32 n, u64 epoch, i64& saved) {
     while (true) {
         decide(board, team, n, epoch);
-        team.meet();
-        if (Team::seen(&team.state->changed[epoch & 1]) != epoch) break;
+        if (!team.meet(&team.state->changed[epoch & 1], epoch)) break;
         --epoch;
     }
     for (i32 rank = team.thread(); rank < n; rank += team.n_threads()) {

@@ -54,6 +54,7 @@ struct Index {
 struct Barrier {
     int waiting = 0, members = 0;
     long passed = 0;
+    long voted[2] = {-1, -1};  // the last even and odd passages that a thread voted for
 
     void open_if_complete() {
         if (members == 0 || waiting < members) return;
@@ -214,6 +215,13 @@ constexpr int count_arguments(void (*)(A...)) {
 #define gridDim emulator::grid_size
 
 inline void __syncthreads() { emulator::wait(emulator::own_block()); }
+inline int __syncthreads_or(int vote) {
+    emulator::Barrier& barrier = emulator::own_block();
+    const long passage = barrier.passed;
+    if (vote) barrier.voted[passage & 1] = passage;
+    emulator::wait(barrier);
+    return barrier.voted[passage & 1] == passage;
+}
 inline void __threadfence() {}
 inline void __syncwarp() { emulator::wait(emulator::own_warp()); }
 template <class T>
