@@ -263,7 +263,7 @@ def simulation_text(report: SimulationReport, record: dict[str, Any]) -> str:
     ]
     notes = [f"note: {note}" for note in record["notes"]]
     if not report.has_latency:
-        notes.append("note: the profile has no latencies; times are those of waiting only")
+        notes.append("note: latencies that the profile does not know count as 0")
     if report.bandwidth_spikes_s is None:
         notes.append("note: no link bandwidth is known, so nothing waits; see --link-bandwidth")
     busiest = [

@@ -229,9 +229,12 @@ def make_site(
     for part, core in fixed.items():
         if not 0 <= part < n_parts:
             raise ConfigError(f"fixed part {part} does not exist; parts are 0..{n_parts - 1}")
-        if not profile.is_usable(*core) or core in forbidden:
-            why = "dead, forbidden or outside the grid"
-            raise ConfigError(f"part {part} is fixed to core {core}, which is {why}")
+        why = "forbidden" if core in forbidden else "dead"
+        if not (0 <= core[0] < profile.grid_width and 0 <= core[1] < profile.grid_height):
+            why = f"outside the grid of {profile.grid_width}x{profile.grid_height} cores"
+        elif profile.is_usable(*core) and core not in forbidden:
+            continue
+        raise ConfigError(f"part {part} is fixed to core {core}, which is {why}")
     if len(set(fixed.values())) < len(fixed):
         twice = sorted(c for c in set(fixed.values()) if list(fixed.values()).count(c) > 1)
         raise ConfigError(f"several parts are fixed to core {twice[0]}; a core takes one part")

@@ -52,7 +52,7 @@ class SimulationReport:
         waits_ns: sum of all waiting for links.
         max_waiting: most copies that waited for one link.
         bandwidth_spikes_s: of a link; None: links were unlimited, nothing ever waited.
-        has_latency: whether the profile's latencies are known; else times are waiting only.
+        has_latency: whether all latencies are known of what spikes passed; else some count as 0.
         origin: global router (x, y) of window position (0, 0).
         link_counts: int64[n_bins, n_directions, nx, ny], copies that started on each link, by time.
         longest_waits_ns: float64[n_directions, nx, ny], longest wait for each link.
@@ -168,7 +168,8 @@ def simulate(
         raise ConfigError(f"unknown model {model!r}; known: multicast, unicast")
     if buffer is not None and buffer < 0:
         raise ConfigError(f"buffer is {buffer}; expected at least 0 waiting spikes")
-    bandwidth = bandwidth_spikes_s or profile.costs.link_bandwidth_spikes_s or None
+    costs = profile.costs
+    bandwidth = bandwidth_spikes_s or costs.link_bandwidth_spikes_s or None
     if bandwidth is not None and not 0 < bandwidth <= PS_PER_S:
         raise ConfigError(f"link bandwidth is {bandwidth} spikes/s; expected 0 to 1e12")
     cores = checked_cores(part_graph, placement, profile)
@@ -177,7 +178,7 @@ def simulate(
     progress.start("simulate", total=2, unit="passes")
     trees = _Trees(part_graph, window, spikes, multicast=model == "multicast")
     progress.advance()
-    hop_times, route_time, has_latency = _times(window)
+    hop_times, route_time, unknown = _times(window)
     n_bins = min(MAX_BINS, spikes.n_steps)
     link_counts = np.zeros((n_bins, len(hop_times)), np.int64)
     longest_waits = np.zeros(len(hop_times), np.int64)
@@ -218,7 +219,7 @@ def simulate(
         waits_ns=int(totals[3]) / PS_PER_NS,
         max_waiting=int(totals[4]),
         bandwidth_spikes_s=bandwidth,
-        has_latency=has_latency,
+        has_latency=not link_counts[:, unknown].any() and costs.route_latency_ns is not None,
         origin=window.origin,
         link_counts=link_counts.reshape(n_bins, *shape),
         longest_waits_ns=longest_waits.reshape(shape) / PS_PER_NS,
@@ -288,16 +289,17 @@ def _subtree_sums(ends: Array, parents: Array) -> Array:
     return sums
 
 
-def _times(window: Window) -> tuple[Array, int, bool]:
-    """(int64[n_links] hop times, route time, all known): ps, 0 where the profile has none."""
+def _times(window: Window) -> tuple[Array, int, Array]:
+    """(int64[n_links] hop times, route time, bool[n_links] unknown): ps, 0 where there is none."""
     costs = window.metric.profile.costs
     along = [costs.hop_latency_x_ns, costs.hop_latency_y_ns]
     hops = np.zeros((window.n_directions, *window.shape), np.int64)
-    known = costs.route_latency_ns is not None and None not in along
+    unknown = np.zeros(hops.shape, bool)
     for direction in range(window.n_directions):
         axis = 1 if direction in (2, 3) else 0
         hops[direction] = round((along[axis] or 0.0) * PS_PER_NS)
+        unknown[direction] = along[axis] is None
     if window.off_chip.any():
-        known = known and costs.chip_hop_latency_ns is not None
+        unknown[window.off_chip] = costs.chip_hop_latency_ns is None
         hops[window.off_chip] = round((costs.chip_hop_latency_ns or 0.0) * PS_PER_NS)
-    return hops.ravel(), round((costs.route_latency_ns or 0.0) * PS_PER_NS), known
+    return hops.ravel(), round((costs.route_latency_ns or 0.0) * PS_PER_NS), unknown.ravel()

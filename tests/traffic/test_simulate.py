@@ -13,7 +13,7 @@ from snnmap.errors import ConfigError
 from snnmap.hardware import Costs, HardwareProfile
 from snnmap.hypergraph import Hypergraph
 from snnmap.traffic import Spikes, measure_traffic, poisson_spikes, recorded_spikes, simulate
-from tests.placement.chips import mesh
+from tests.placement.chips import UNIFORM, mesh
 from tests.small import from_rows
 from tests.traffic.test_measure import placed, placements
 
@@ -128,6 +128,17 @@ def test_nothing_is_lost_unseen(
     again = simulate(graph, placed(cores), profile, spikes, bandwidth_spikes_s=1e5, buffer=buffer)
     assert np.array_equal(report.latencies_ns, again.latencies_ns)
     assert np.array_equal(report.link_counts, again.link_counts)
+
+
+@pytest.mark.parametrize(("target", "known"), [(1, True), (2, False)])
+def test_an_unknown_latency_matters_where_spikes_pass(target: int, known: bool) -> None:
+    """Hops between chips have none here, and part 2 is alone on the second chip."""
+    graph = from_rows(3, [([0], [target], 5000.0)])
+    profile = mesh(chips=(2, 1), costs=replace(UNIFORM, chip_hop_latency_ns=None))
+    cores = [(3, 0), (2, 0), (4, 0)]
+    report = simulate(graph, placed(cores), profile, poisson_spikes(graph, 10))
+    assert report.n_delivered > 0
+    assert report.has_latency is known
 
 
 def test_unknown_costs_leave_only_waiting() -> None:
