@@ -127,6 +127,15 @@ EngineOption = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="cpu, gpu, or auto: gpu if there is one.")
 ]
 
+PlacerEngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="cpu, gpu, or auto: gpu if there is one and it pays (from 1024 parts on).",
+    ),
+]
+
 JointOption = Annotated[
     bool,
     typer.Option(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnmap.cli.options import (
-    EngineOption,
     JobsOption,
     JointOption,
     JsonOption,
+    PlacerEngineOption,
     PlotsOption,
     QuietOption,
     SeedOption,
@@ -79,7 +79,7 @@ def command(
         ),
     ] = None,
     joint: JointOption = False,
-    engine: EngineOption = "auto",
+    engine: PlacerEngineOption = "auto",
     network: NetworkOption = None,
     time_limit: TimeLimitOption = None,
     plots: PlotsOption = True,
