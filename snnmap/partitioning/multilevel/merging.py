@@ -43,46 +43,41 @@ def merge_parts(
         (int32[n_nodes] parts numbered 0.. without gaps, their number).
     """
     xp, sparse = engine.xp, engine.sparse
-    n_nets, n_distinct = level.counts.shape
+    n_distinct = level.counts.shape[1]
     n_additive = len(limits) - n_distinct
-    columns = [level.counts[:, c].astype(np.float64) for c in range(n_distinct)]
-    columns.append(level.net_weights.astype(np.float64))
-    used, numbered = xp.unique(parts, return_inverse=True)
+    held = xp.zeros(n_parts, bool)
+    held[parts] = True
+    used = xp.flatnonzero(held)
     loads = loads[used]
-    rows = xp.zeros(n_parts, np.int64)
-    rows[used] = xp.arange(len(used))
-    entries = xp.flatnonzero(table.pins > 0)
-    places = (
-        rows[table.parts[entries]],
-        xp.searchsorted(table.offsets, entries, side="right") - 1,
-    )
-    ones = xp.ones(len(entries), np.float64)
-    touching = sparse.csr_matrix((ones, places), shape=(len(used), n_nets))
-    owner = open_parts = xp.arange(len(used))  # parts may still grow while they are open
+    owner = xp.arange(len(used))
+    open_parts = _able(xp, *_fit_together(xp, loads, limits, n_additive))
+    if len(open_parts) < 2:
+        return _renumber(xp, parts, n_parts, used, owner), len(used)
+    loads = loads[open_parts]
+    touching, columns = _shared_nets(engine, level, n_parts, table, used[open_parts])
     shared: list[Array] = []
     while len(open_parts) > 1 and not progress.expired():
-        k = len(open_parts)
-        ids = xp.arange(k)
-        fits = ids[:, None] != ids[None, :]
-        for load in range(n_additive):
-            fits &= loads[:, None, load] + loads[None, :, load] <= limits[load]
-        able = xp.flatnonzero(fits.any(axis=1))
-        if len(able) < k:  # the others are too full for any part, and stay so
-            fits = fits[able][:, able]
-            touching = _rows(engine, touching, able)
-            open_parts, loads = open_parts[able], loads[able]
-            shared = [known[able][:, able] for known in shared]
-            k = len(able)
+        small, fits = _fit_together(xp, loads, limits, n_additive)
+        able = _able(xp, small, fits)
+        k = len(able)
         if k < 2:
             break
-        shared = shared or [_gram(touching, touching, column) for column in columns]
+        if k < len(open_parts):  # the others are too full for any part, and stay so
+            touching = _rows(engine, touching, able)
+            open_parts, loads = open_parts[able], loads[able]
+            rows = xp.flatnonzero(fits.any(axis=1))
+            shared = [known[rows][:, able] for known in shared]
+            small, fits = _fit_together(xp, loads, limits, n_additive)
+        some = _rows(engine, touching, small)
+        shared = shared or [_gram(some, touching, column) for column in columns]
         for c, load in enumerate(range(n_additive, len(limits))):
-            fits &= loads[:, None, load] + loads[None, :, load] - shared[c] <= limits[load]
+            fits &= loads[small, load][:, None] + loads[None, :, load] - shared[c] <= limits[load]
         wish = xp.where(fits, shared[-1], -1.0)
-        mates, worth = engine.to_host(wish.argmax(axis=1)), engine.to_host(wish.max(axis=1))
-        hosts = _pair_up(mates, worth, max(k // _AT_ONCE, 1))
-        grown = np.unique(hosts[hosts != np.arange(k)])
-        if len(grown) == 0:
+        mates, worth = small[wish.argmax(axis=0)], wish.max(axis=0)
+        mates[small], worth[small] = wish.argmax(axis=1), wish.max(axis=1)
+        hosts = _pair_up(engine.to_host(mates), engine.to_host(worth), max(k // _AT_ONCE, 1))
+        guests = np.flatnonzero(hosts != np.arange(k))
+        if len(guests) == 0:
             break
         left, joined = np.unique(hosts, return_inverse=True)
         target = xp.arange(len(used))
@@ -94,18 +89,83 @@ def merge_parts(
         touching.data[:] = 1
         merged = xp.zeros((len(left), len(limits)), np.int64)
         engine.add_at(merged, groups, loads)
-        for c in range(n_distinct):
-            merged[:, n_additive + c] = (touching @ columns[c]).astype(np.int64)
+        rows = xp.full(k, -1, np.int64)
+        rows[small] = xp.arange(len(small))
+        one, other = engine.from_host(guests), engine.from_host(hosts[guests])
+        one, other = xp.where(rows[one] >= 0, one, other), xp.where(rows[one] >= 0, other, one)
+        for c in range(n_distinct):  # what both had counts once
+            merged[groups[one], n_additive + c] -= shared[c][rows[one], other].astype(np.int64)
         open_parts, loads = open_parts[kept], merged
-        changed = engine.from_host(np.searchsorted(left, grown))
+        still = xp.flatnonzero(_is_small(loads, limits))
+        rows = rows[kept[still]]
+        changed = engine.from_host(np.unique(joined[guests]))
+        grown = xp.zeros(len(left), bool)
+        grown[changed] = True
         some = _rows(engine, touching, changed)
         for i, column in enumerate(columns):
-            known, new = shared[i][kept][:, kept], _gram(some, touching, column)
-            known[changed] = new
-            known[:, changed] = new.T
+            known, new = shared[i][rows][:, kept], _gram(some, touching, column)
+            known[grown[still]] = new[_is_small(loads[changed], limits)]
+            known[:, changed] = new.T[still]
             shared[i] = known
     left, numbers = xp.unique(owner, return_inverse=True)
-    return numbers[numbered].astype(np.int32), len(left)
+    return _renumber(xp, parts, n_parts, used, numbers), len(left)
+
+
+def _is_small(loads: Array, limits: Array) -> Array:
+    """bool[k]: parts of at most half the size that fits; of any two that fit together, one is."""
+    small: Array = 2 * loads[:, 0] <= limits[0]
+    return small
+
+
+def _fit_together(xp: Any, loads: Array, limits: Array, n_additive: int) -> tuple[Array, Array]:
+    """(small parts, bool[n_small, k] whether each keeps the additive limits with another part)."""
+    small = xp.flatnonzero(_is_small(loads, limits))
+    fits = small[:, None] != xp.arange(len(loads))[None, :]
+    for load in range(n_additive):
+        fits &= loads[small, load][:, None] + loads[None, :, load] <= limits[load]
+    return small, fits
+
+
+def _able(xp: Any, small: Array, fits: Array) -> Array:
+    """Parts that fit together with some other."""
+    able = fits.any(axis=0)
+    able[small] |= fits.any(axis=1)
+    return xp.flatnonzero(able)
+
+
+def _shared_nets(
+    engine: Any, level: Level, n_parts: int, table: Any, some_parts: Array
+) -> tuple[Any, list[Array]]:
+    """(sparse parts x nets, 1 where they touch; distinct counts and weight of each of these nets).
+
+    Only nets that several of `some_parts` touch.
+    """
+    xp = engine.xp
+    rows = xp.full(n_parts, -1, np.int32)
+    rows[some_parts] = xp.arange(len(some_parts))
+    rows = rows[table.parts]
+    entries = xp.flatnonzero((table.pins > 0) & (rows >= 0))
+    nets = xp.searchsorted(table.offsets, entries, side="right") - 1
+    pairs = xp.flatnonzero(nets[1:] == nets[:-1])
+    several = xp.zeros(len(entries), bool)
+    several[pairs] = True
+    several[pairs + 1] = True
+    nets = nets[several]
+    firsts = xp.ones(len(nets), bool)
+    firsts[1:] = nets[1:] != nets[:-1]
+    places, nets = xp.cumsum(firsts) - 1, nets[firsts]
+    columns = [level.counts[nets, c].astype(np.float64) for c in range(level.counts.shape[1])]
+    columns.append(level.net_weights[nets].astype(np.float64))
+    ones = xp.ones(len(places), np.float64)
+    shape = (len(some_parts), max(len(nets), 1))
+    return engine.sparse.csr_matrix((ones, (rows[entries[several]], places)), shape=shape), columns
+
+
+def _renumber(xp: Any, parts: Array, n_parts: int, used: Array, numbers: Array) -> Array:
+    """int32[n_nodes]: numbers[i] where the part was used[i]."""
+    new = xp.empty(n_parts, np.int32)
+    new[used] = numbers
+    return new[parts]
 
 
 def _rows(engine: Any, matrix: Any, ids: Array) -> Any:
@@ -119,7 +179,7 @@ def _gram(some: Any, all_parts: Any, column: Array) -> Array:
     """float64[k_some, k]: the sum of `column` over the nets that two parts share."""
     scaled = some.copy()
     scaled.data *= column[scaled.indices]
-    return (scaled @ all_parts.T).toarray()
+    return (all_parts @ scaled.T).toarray().T
 
 
 def _pair_up(mates: Array, worth: Array, most: int) -> Array:
