@@ -36,7 +36,8 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
         parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
         n_coarse, n_parts = n_parts, start.n_parts
     with run.clock("completion"):
-        final = complete(run, parts, n_parts, seed, hasty=exact > 0)
+        known = start if parts is start.parts else None
+        final = complete(run, parts, n_parts, seed, hasty=exact > 0, known=known)
         if run.progress.expired() and not final.valid and not start.valid:
             final = hurry(run, levels, coarse_parts, n_coarse, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
@@ -119,7 +120,7 @@ def uncoarsen(
         rounds = knobs.rounds if depth else knobs.finest_rounds
         if depth < exact:
             rounds = _polish_rounds(rounds, level, knobs)
-        if not (searched and depth == len(levels) - 1) and not progress.expired():
+        if rounds and not (searched and depth == len(levels) - 1) and not progress.expired():
             parts = refine(
                 run.engine,
                 level,
@@ -142,7 +143,12 @@ def uncoarsen(
 
 
 def _repair(
-    run: Run, parts: Array, n_parts: int, seed: int, knobs: RefinementConfig | None = None
+    run: Run,
+    parts: Array,
+    n_parts: int,
+    seed: int,
+    knobs: RefinementConfig | None = None,
+    known: State | None = None,
 ) -> State:
     """Repair on the level of the run, in a hurry unless settings are given."""
     return repair(
@@ -155,16 +161,28 @@ def _repair(
         knobs or hasten(run.config.refinement, run.level),
         seed=seed,
         progress=run.progress,
+        known=known,
     )
 
 
-def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = False) -> State:
+def complete(
+    run: Run,
+    parts: Array,
+    n_parts: int,
+    seed: int,
+    *,
+    hasty: bool = False,
+    known: State | None = None,
+) -> State:
     """Repair an overfull partition, then win back what that cost while it stays valid."""
     knobs = run.config.refinement
     if run.progress.expired():
         return _repair(replace(run, progress=SILENT), parts, n_parts, seed)
-    state = _repair(run, parts, n_parts, seed, knobs)
-    if not state.valid or knobs.settle_rounds == 0 or run.progress.expired():
+    state = _repair(run, parts, n_parts, seed, knobs, known)
+    rounds = knobs.settle_rounds
+    if hasty:
+        rounds = _polish_rounds(rounds, run.level, knobs)
+    if not state.valid or rounds == 0 or run.progress.expired():
         return state
     parts = refine(
         run.engine,
@@ -173,9 +191,7 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = F
         state.parts,
         state.n_parts,
         replace(knobs, patience=knobs.polish_patience) if hasty else knobs,
-        rounds=_polish_rounds(knobs.settle_rounds, run.level, knobs)
-        if hasty
-        else knobs.settle_rounds,
+        rounds=rounds,
         schedule=(knobs.settle_price,),
         overload_price=knobs.settle_price,
         roomy=False,
@@ -186,8 +202,9 @@ def complete(run: Run, parts: Array, n_parts: int, seed: int, *, hasty: bool = F
 
 
 def _polish_rounds(rounds: int, level: Level, knobs: RefinementConfig) -> int:
-    """Fewer rounds where compression made the level and each takes long."""
-    return min(rounds, max(knobs.polish_pins // max(level.n_pins, 1), 2))
+    """Fewer rounds where compression made the level and each takes long, or none."""
+    fitting = knobs.polish_pins // max(level.n_pins, 1)
+    return min(rounds, max(fitting, 2)) if fitting >= knobs.polish_least else 0
 
 
 def small(level: Level, config: Config) -> bool:

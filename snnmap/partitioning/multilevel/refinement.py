@@ -115,16 +115,17 @@ def repair(
     *,
     seed: int,
     progress: Progress = SILENT,
+    known: State | None = None,
 ) -> State:
     """Make a partition valid: overfull parts give up what costs least, to where it fits.
 
     An empty part joins whenever a round frees nothing, as long as `max_parts` allows. Stops between
-    rounds when `progress` expires.
+    rounds when `progress` expires. `known` is the state of these parts, if they were measured.
     """
     xp = engine.xp
     locked = xp.zeros(level.n_nodes, bool)
     prices = xp.zeros_like(limits)
-    state = examine(engine, level, limits, parts, n_parts)
+    state = known or examine(engine, level, limits, parts, n_parts)
     for turn in range(config.repairs):
         if state.valid or progress.expired():
             break
