@@ -89,14 +89,16 @@ def solve(
     with clock("compression"):
         levels += compress(engine, level, limits, config.compression, progress)
     first, searched = descend(run, levels, seed)
-    population = [_lean(first)]
     restarts = config.restarts if level.n_pins <= config.restart_pins else 1
-    for restart in range(1, config.search.restarts if searched else restarts):
+    restarts = config.search.restarts if searched else restarts
+    cycles = 0 if searched else config.cycles
+    population = [_lean(first) if restarts > 1 or cycles else first]
+    for restart in range(1, restarts):
         if progress.expired():
             break
         population.append(_lean(descend(run, levels, seed + 7919 * restart)[0]))
     population.sort(key=cost)
-    for cycle in range(0 if searched else config.cycles):
+    for cycle in range(cycles):
         if progress.expired():
             break
         mate = population[1 + cycle % (len(population) - 1)] if len(population) > 1 else None
@@ -109,7 +111,8 @@ def solve(
         if best.n_parts > config.merge_at_most or run.keep_parts(best.n_parts):
             return np.unique(engine.to_host(best.parts), return_inverse=True)[1].astype(np.int32)
         enough = problem.max_parts is None or best.n_parts <= problem.max_parts
-        best = run.examine(best.parts, best.n_parts)
+        if best.table is None:
+            best = run.examine(best.parts, best.n_parts)
         merged: Array = engine.to_host(run.merge(level, best, limits, hasty=enough)[0])
         return merged
 

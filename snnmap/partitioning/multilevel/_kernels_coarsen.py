@@ -6,8 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from snnmap._rows import mix64
+from snnmap._rows import mix64, sort_range
 from snnmap.partitioning.multilevel._kernels_search import scramble
+
+LEADING = 12  # bits by which many values are first told apart
 
 
 @njit(cache=True, nogil=True)
@@ -114,10 +116,10 @@ def rate_clusters(
 
 
 @njit(cache=True, nogil=True)
-def mix_values(values, out, start, stop):
-    """out[i] = mix64(values[i])."""
+def mix_values(values, step, salt, out, start, stop):
+    """out[i] = mix64(values[i] * step + salt)."""
     for i in range(start, stop):
-        out[i] = mix64(values[i])
+        out[i] = mix64(values[i] * step + salt)
 
 
 @njit(cache=True, nogil=True)
@@ -144,8 +146,11 @@ def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def number_values(values, places):
-    """Different uint64 values in order of appearance; places[i] = number of value i among them."""
+def number_values(values, places, most):
+    """Different uint64 values in order of appearance; places[i] = number of value i among them.
+
+    Ends when there are more than `most`.
+    """
     n_slots = 1 << 12
     slots = np.full(n_slots, -1, np.int64)
     distinct = np.empty(n_slots // 2, np.uint64)
@@ -154,6 +159,8 @@ def number_values(values, places):
         if i > 0 and values[i] == values[i - 1]:
             places[i] = places[i - 1]
             continue
+        if n > most:
+            break
         if n == len(distinct):  # half full: twice as many slots
             more = np.empty(n_slots, np.uint64)
             for k in range(n):
@@ -175,3 +182,88 @@ def number_values(values, places):
             n += 1
         places[i] = slots[slot]
     return distinct[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def rename(places, names):
+    """places[i] = names[places[i]]."""
+    for i in range(len(places)):
+        places[i] = names[places[i]]
+
+
+@njit(cache=True, nogil=True)
+def count_leading(values, counts, start, stop):
+    """counts[b] += values of values[start:stop] whose leading bits are b."""
+    for i in range(start, stop):
+        counts[values[i] >> uint64(64 - LEADING)] += 1
+
+
+@njit(cache=True, nogil=True)
+def scatter_leading(values, cursor, order, start, stop):
+    """Append start..stop-1 to the list of each value's leading bits; cursor = where to append."""
+    for i in range(start, stop):
+        bucket = values[i] >> uint64(64 - LEADING)
+        order[cursor[bucket]] = i
+        cursor[bucket] += 1
+
+
+@njit(cache=True, nogil=True)
+def number_buckets(values, order, offsets, places, found, start, stop):
+    """places[i] = rank of value i among the different ones of its bucket; found[b] = how many there are."""
+    largest = np.int64(1)
+    for bucket in range(start, stop):
+        largest = max(largest, offsets[bucket + 1] - offsets[bucket])
+    n_slots = 2
+    while n_slots < 2 * largest:
+        n_slots *= 2
+    slots = np.full(n_slots, -1, np.int64)
+    ranks = np.empty(n_slots, np.int64)
+    distinct = np.empty(largest, np.int64)
+    for bucket in range(start, stop):
+        first, last = offsets[bucket], offsets[bucket + 1]
+        used = 1
+        while used < 2 * (last - first):
+            used *= 2
+        for slot in range(used):
+            slots[slot] = -1
+        n = np.int64(0)
+        for j in range(first, last):
+            value = values[order[j]]
+            slot = mix64(value) & uint64(used - 1)
+            while slots[slot] >= 0 and values[slots[slot]] != value:
+                slot = (slot + uint64(1)) & uint64(used - 1)
+            if slots[slot] < 0:
+                slots[slot] = order[j]
+                distinct[n] = np.int64(value)  # the leading bits agree: signed ones sort alike
+                n += 1
+        sort_range(distinct, np.int64(0), n)
+        for k in range(n):
+            slot = mix64(uint64(distinct[k])) & uint64(used - 1)
+            while values[slots[slot]] != uint64(distinct[k]):
+                slot = (slot + uint64(1)) & uint64(used - 1)
+            ranks[slot] = k
+        for j in range(first, last):
+            value = values[order[j]]
+            slot = mix64(value) & uint64(used - 1)
+            while values[slots[slot]] != value:
+                slot = (slot + uint64(1)) & uint64(used - 1)
+            places[order[j]] = ranks[slot]
+        found[bucket] = n
+
+
+@njit(cache=True, nogil=True)
+def add_by_leading(values, firsts, places, start, stop):
+    """places[i] += firsts[leading bits of value i]."""
+    for i in range(start, stop):
+        places[i] += firsts[values[i] >> uint64(64 - LEADING)]
+
+
+@njit(cache=True, nogil=True)
+def number_chunks(order, offsets, pieces, alone, firsts, chunks, start, stop):
+    """chunks[v] = chunk of node v, for the nodes of classes start..stop-1."""
+    for c in range(start, stop):
+        begin = offsets[c]
+        members = offsets[c + 1] - begin
+        for i in range(members):
+            piece = i * pieces[c] // members if pieces[c] <= members else min(i, alone[c])
+            chunks[order[begin + i]] = firsts[c] + piece

@@ -86,46 +86,58 @@ def fill_table(
 ):
     """Fill the table's rows, those of nets that did not change from the old table.
 
-    Returns (connectivity, distinct loads int64[n_parts, n_distinct]).
+    Returns by how much (connectivity, distinct loads int64[n_parts, n_distinct]) change; without an
+    old table (no rows) what they are.
     """
     place = np.full(n_parts, -1, np.int64)
     loads = np.zeros((n_parts, counts.shape[1]), np.int64)
     total = np.int64(0)
-    for g in range(start, stop):
+    known = len(old_offsets) == len(offsets)
+    g = np.int64(start)
+    while g < stop:
         begin = offsets[g]
+        if not changed[g]:
+            same = g
+            while g < stop and not changed[g]:
+                g += 1
+            shift = old_offsets[same] - begin
+            for s in range(begin, offsets[g]):
+                table_parts[s] = old_parts[s + shift]
+                table_pins[s] = old_pins[s + shift]
+                table_sources[s] = old_sources[s + shift]
+            continue
         end = begin
-        if changed[g]:
-            for j in range(net_offsets[g], net_offsets[g + 1]):
-                p = parts[net_pins[j]]
-                if place[p] < begin:
-                    place[p] = end
-                    table_parts[end] = p
-                    table_pins[end] = 0
-                    table_sources[end] = 0
-                    end += 1
-                table_pins[place[p]] += 1
-            for j in range(source_offsets[g], source_offsets[g + 1]):
-                p = parts[source_nodes[j]]
-                if place[p] < begin:
-                    place[p] = end
-                    table_parts[end] = p
-                    table_pins[end] = 0
-                    table_sources[end] = 0
-                    end += 1
-                table_sources[place[p]] += source_weights[j]
-            for s in range(begin, end):
-                place[table_parts[s]] = -1
-        else:
-            for s in range(old_offsets[g], old_offsets[g + 1]):
-                table_parts[end] = old_parts[s]
-                table_pins[end] = old_pins[s]
-                table_sources[end] = old_sources[s]
+        for j in range(net_offsets[g], net_offsets[g + 1]):
+            p = parts[net_pins[j]]
+            if place[p] < begin:
+                place[p] = end
+                table_parts[end] = p
+                table_pins[end] = 0
+                table_sources[end] = 0
                 end += 1
+            table_pins[place[p]] += 1
+        for j in range(source_offsets[g], source_offsets[g + 1]):
+            p = parts[source_nodes[j]]
+            if place[p] < begin:
+                place[p] = end
+                table_parts[end] = p
+                table_pins[end] = 0
+                table_sources[end] = 0
+                end += 1
+            table_sources[place[p]] += source_weights[j]
         for s in range(begin, end):
+            place[table_parts[s]] = -1
             if table_pins[s] > 0:
                 total += net_weights[g] - table_sources[s]
                 for c in range(counts.shape[1]):
                     loads[table_parts[s], c] += counts[g, c]
+        if known:
+            for s in range(old_offsets[g], old_offsets[g + 1]):
+                if old_pins[s] > 0:
+                    total -= net_weights[g] - old_sources[s]
+                    for c in range(counts.shape[1]):
+                        loads[old_parts[s], c] -= counts[g, c]
+        g += 1
     return total, loads
 
 

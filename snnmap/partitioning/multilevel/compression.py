@@ -36,27 +36,27 @@ def find_classes(
         return None
 
     def mixed(values: Array, salt: int) -> Array:
-        return engine.mix(values.astype(xp.uint64) * xp.uint64(_STEP) + xp.uint64(salt))
+        return engine.mix(values, _STEP, salt)
 
     nets = xp.arange(level.n_nets)
-    no_inbound = xp.diff(level.node_offsets) == 0
-    sourceless = xp.diff(level.source_offsets) == 0
-    own = mixed(nets, 3)
+    no_inbound = xp.flatnonzero(level.node_offsets[1:] == level.node_offsets[:-1])
+    sourceless = xp.flatnonzero(level.source_offsets[1:] == level.source_offsets[:-1])
+    own = mixed(nets[sourceless], 3)
     inbound = engine.sum_rows(level.node_offsets, level.node_nets, mixed(nets, 1))
     outbound = engine.sum_rows(level.out_offsets, level.out_nets, mixed(nets, 77))
     n_classes = n + 1
     for _ in range(config.rounds + 1):
         if progress.expired():
             return None
-        signatures = xp.where(no_inbound, outbound ^ xp.uint64(_STEP), inbound)
-        n_distinct, classes = engine.number(signatures)
+        inbound[no_inbound] = outbound[no_inbound] ^ xp.uint64(_STEP)
+        n_distinct, classes = engine.number(inbound)
         if n_distinct > 0.98 * n:
             return None
         if n_distinct >= n_classes:
             break
         n_classes = n_distinct
         from_sources = engine.sum_rows(level.source_offsets, level.source_nodes, mixed(classes, 5))
-        from_sources = xp.where(sourceless, own, from_sources)
+        from_sources[sourceless] = own
         inbound = engine.sum_rows(level.node_offsets, level.node_nets, from_sources)
         to_pins = engine.sum_rows(level.net_offsets, level.net_pins, mixed(classes, 9))
         outbound = engine.sum_rows(level.out_offsets, level.out_nets, mixed(to_pins, 11))
@@ -67,63 +67,60 @@ class Classes(NamedTuple):
     """Nodes by class; within a class by id.
 
     Attributes:
-        order: int64[n_nodes] node ids.
-        runs: int64[n_nodes], class of each place in `order`, counted from 0.
-        starts: int64[n_classes], first place of each class.
-        members: int64[n_classes], its nodes.
+        order: int32[n_nodes] node ids.
+        offsets: int64[n_classes + 1], places of each class in `order`.
+        members: int64[n_classes], its nodes; at least one.
         sizes: int64[n_classes], its size (neurons).
     """
 
     order: Array
-    runs: Array
-    starts: Array
+    offsets: Array
     members: Array
     sizes: Array
 
 
+class Pieces(NamedTuple):
+    """How classes are split.
+
+    Attributes:
+        pieces: int64[n_classes], wanted of each class: a power of two.
+        alone: int64[n_classes], nodes without company where those are more than members.
+        firsts: int64[n_classes + 1], first chunk of each class, then the number of chunks.
+    """
+
+    pieces: Array
+    alone: Array
+    firsts: Array
+
+
 def sort_classes(engine: Any, level: Level, classes: Array) -> Classes:
-    """Bring the nodes of each class together."""
-    xp = engine.xp
-    n = level.n_nodes
-    order = xp.argsort(classes, kind="stable")
-    ranked = classes[order]
-    new = xp.ones(n, bool)
-    new[1:] = ranked[1:] != ranked[:-1]
-    starts = xp.flatnonzero(new)
-    ends = xp.concatenate([starts[1:], xp.array([n])])
-    sizes = xp.concatenate([xp.zeros(1, xp.int64), xp.cumsum(level.resources[order, 0])])
-    return Classes(order, xp.cumsum(new) - 1, starts, ends - starts, sizes[ends] - sizes[starts])
+    """Bring the nodes of each class together; classes are numbered without gaps."""
+    order, offsets = engine.order_by(classes, int(classes.max()) + 1)
+    sizes = engine.sum_rows(offsets, order, level.resources[:, 0].astype(engine.xp.uint64))
+    return Classes(order, offsets, offsets[1:] - offsets[:-1], sizes.astype(engine.xp.int64))
 
 
-def count_pieces(xp: Any, classes: Classes, largest: int) -> tuple[Array, int]:
-    """(int64[n_classes] into how many pieces each class is split, the chunks that this makes)."""
-    pieces = xp.ones(len(classes.starts), xp.int64)
+def plan_pieces(xp: Any, classes: Classes, largest: int) -> Pieces:
+    """Split classes in halves until the pieces are at most about `largest` in size."""
+    pieces = xp.ones(len(classes.members), xp.int64)
     members = classes.members
     while True:
         too_large = (classes.sizes > pieces * largest) & (pieces < members)
         if not bool(too_large.any()):
             break
         pieces = xp.where(too_large, pieces * 2, pieces)
-    # With more pieces than members only the last ones share a chunk (see `split_classes`).
+    # Node i of a class is in piece min(i * pieces // members, members - 1).
     alone = xp.minimum(-(-(members - 1) * members // pieces), members)
     chunks = xp.where(pieces <= members, pieces, alone + (alone < members))
-    return pieces, int(chunks.sum())
+    firsts = xp.zeros(len(members) + 1, xp.int64)
+    firsts[1:] = xp.cumsum(chunks)
+    return Pieces(pieces, alone, firsts)
 
 
 def split_classes(engine: Any, classes: Classes, largest: int) -> tuple[Array, int]:
     """Chunks of classes of at most about `largest` in size: (int32[n_nodes] chunk, their number)."""
-    xp = engine.xp
-    n = len(classes.order)
-    pieces, n_chunks = count_pieces(xp, classes, largest)
-    members = classes.members[classes.runs]
-    chunks = xp.arange(n) - classes.starts[classes.runs]
-    chunks = xp.minimum(chunks * pieces[classes.runs] // members, members - 1)
-    first = xp.ones(n, bool)
-    first[1:] = (chunks[1:] != chunks[:-1]) | (classes.runs[1:] != classes.runs[:-1])
-    numbers = xp.cumsum(first, dtype=xp.int32) - xp.int32(1)
-    result = xp.empty(n, xp.int32)
-    result[classes.order] = numbers
-    return result, n_chunks
+    plan = plan_pieces(engine.xp, classes, largest)
+    return engine.number_chunks(classes.order, classes.offsets, *plan), int(plan.firsts[-1])
 
 
 def compress(
@@ -150,7 +147,7 @@ def compress(
     del classes
 
     def chunks_of(share: int) -> int:
-        return count_pieces(engine.xp, ranked, max(size // share, 1))[1]
+        return int(plan_pieces(engine.xp, ranked, max(size // share, 1)).firsts[-1])
 
     while chunks_of(share) > config.nodes and share > config.coarsest:
         share //= 2

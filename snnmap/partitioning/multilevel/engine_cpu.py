@@ -25,6 +25,7 @@ from snnmap.partitioning.multilevel.state import State
 
 Array = np.ndarray[Any, Any]
 
+_FEW = 1 << 14  # so many different values are numbered in one table
 _SMALL_PINS = 1 << 18  # below, one sequential kernel beats many parallel ones
 
 
@@ -120,7 +121,14 @@ class CpuEngine:
         return *self._fill(level, _NO_TABLE, parts, loads, everything), loads
 
     def remeasure(
-        self, level: Level, table: Table, loads: Array, old: Array, parts: Array, moved: Array
+        self,
+        level: Level,
+        table: Table,
+        connectivity: int,
+        loads: Array,
+        old: Array,
+        parts: Array,
+        moved: Array,
     ) -> tuple[Table, int, Array]:
         """What :meth:`measure` gives, from what it gave for `old` parts.
 
@@ -133,7 +141,8 @@ class CpuEngine:
         loads = loads.copy()
         for change, where in ((-1, old[moved]), (1, parts[moved])):
             np.add.at(loads[:, :n_additive], where, change * level.resources[moved])
-        return *self._fill(level, table, parts, loads, self._nets_of(level, moved)), loads
+        table, change = self._fill(level, table, parts, loads, self._nets_of(level, moved))
+        return table, connectivity + change, loads
 
     def _nets_of(self, level: Level, ids: Array) -> Array:
         """bool[n_nets]: nets with one of these nodes, or a source of it."""
@@ -144,7 +153,10 @@ class CpuEngine:
     def _fill(
         self, level: Level, old: Table, parts: Array, loads: Array, changed: Array
     ) -> tuple[Table, int]:
-        """(table, connectivity); sets the distinct loads. Rows of unchanged nets are copied."""
+        """(table, change of the connectivity); adds to the distinct loads what they change by.
+
+        Rows of unchanged nets are copied from the old table.
+        """
         n_parts, n_additive = len(loads), level.resources.shape[1]
         sizes = np.empty(level.n_nets, np.int64)
         pins = (level.net_offsets, level.net_pins, level.source_offsets, level.source_nodes)
@@ -168,7 +180,7 @@ class CpuEngine:
             *table,
             offsets=work,
         )
-        loads[:, n_additive:] = sum(distinct for _, distinct in found)
+        loads[:, n_additive:] += sum(distinct for _, distinct in found)
         return table, sum(int(c) for c, _ in found)
 
     def sum_up(
@@ -420,16 +432,58 @@ class CpuEngine:
     def number(self, values: Array) -> tuple[int, Array]:
         """(how many different uint64 values, int64[n] place of each among them, ascending)."""
         places = np.empty(len(values), np.int64)
-        distinct = kco.number_values(values, places)
-        ranks = np.empty(len(distinct), np.int64)
-        ranks[np.argsort(distinct)] = np.arange(len(distinct))
-        return len(distinct), ranks[places]
+        bounds = chunk_bounds(len(values), thread_count() if len(values) > 1 << 16 else 1)
+        pieces = [places[start:stop] for start, stop in bounds]
+        tasks = [(values[a:b], piece, _FEW) for (a, b), piece in zip(bounds, pieces, strict=True)]
+        tables = map_tasks(kco.number_values, tasks)
+        if max(len(table) for table in tables) > _FEW:
+            return self._number_many(values, places)
+        distinct = np.unique(np.concatenate(tables))
+        ranks = [np.searchsorted(distinct, table) for table in tables]
+        map_tasks(kco.rename, list(zip(pieces, ranks, strict=True)))
+        return len(distinct), places
 
-    def mix(self, values: Array) -> Array:
-        """SplitMix64 finaliser of uint64 values."""
+    def _number_many(self, values: Array, places: Array) -> tuple[int, Array]:
+        """The same where most values differ: by their leading bits first."""
+        n, n_buckets = len(values), 1 << kco.LEADING
+        bounds = chunk_bounds(n, thread_count())
+        counts = np.zeros((len(bounds), n_buckets), np.int64)
+        map_tasks(kco.count_leading, [(values, counts[i], *ends) for i, ends in enumerate(bounds)])
+        cursors = _csr.offsets_of(counts.T.ravel())[:-1].reshape(n_buckets, -1).T.copy()
+        offsets = _csr.offsets_of(counts.sum(axis=0))
+        order = np.empty(n, np.int32)
+        map_tasks(
+            kco.scatter_leading,
+            [(values, cursors[i], order, *ends) for i, ends in enumerate(bounds)],
+        )
+        found = np.empty(n_buckets, np.int64)
+        args = (values, order, offsets, places, found)
+        for_chunks(kco.number_buckets, n_buckets, *args, offsets=offsets)
+        firsts = _csr.offsets_of(found)
+        for_chunks(kco.add_by_leading, n, values, firsts, places)
+        return int(firsts[-1]), places
+
+    def mix(self, values: Array, step: int = 1, salt: int = 0) -> Array:
+        """SplitMix64 finaliser of value * step + salt, for 64-bit integers; uint64."""
+        values = np.ascontiguousarray(values).view(np.uint64)
         out = np.empty_like(values)
-        for_chunks(kco.mix_values, len(values), values, out)
+        for_chunks(kco.mix_values, len(values), values, np.uint64(step), np.uint64(salt), out)
         return out
+
+    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
+        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
+        single = np.arange(len(values) + 1, dtype=np.int64)
+        offsets, order = _csr.transpose(single, values.astype(np.int32), n_values)
+        return order, offsets
+
+    def number_chunks(
+        self, order: Array, offsets: Array, pieces: Array, alone: Array, firsts: Array
+    ) -> Array:
+        """int32[n]: chunk of each node (see `compression.Pieces`)."""
+        chunks = np.empty(len(order), np.int32)
+        args = (order, offsets, pieces, alone, firsts, chunks)
+        for_chunks(kco.number_chunks, len(pieces), *args, offsets=offsets)
+        return chunks
 
     def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
         """uint64[rows]: wrapping sums of values over rows of items."""

@@ -44,7 +44,14 @@ class GpuRefinement(GpuRows):
         return table, connectivity, loads
 
     def remeasure(
-        self, level: Level, table: Table, loads: Array, old: Array, parts: Array, moved: Array
+        self,
+        level: Level,
+        table: Table,
+        connectivity: Array,
+        loads: Array,
+        old: Array,
+        parts: Array,
+        moved: Array,
     ) -> tuple[Table, Array, Array]:
         """What :meth:`measure` gives; all of it is measured again."""
         return self.measure(level, parts, len(loads))

@@ -148,11 +148,34 @@ class GpuRows:
         distinct, places = self.xp.unique(values, return_inverse=True)
         return len(distinct), places
 
-    def mix(self, values: Array) -> Array:
-        """SplitMix64 finaliser of uint64 values."""
+    def mix(self, values: Array, step: int = 1, salt: int = 0) -> Array:
+        """SplitMix64 finaliser of value * step + salt, for 64-bit integers; uint64."""
+        values = values.astype(self.xp.uint64) * self.xp.uint64(step) + self.xp.uint64(salt)
         out = self.xp.empty_like(values)
         self._run("rows", "mix_values", len(values), values, out, len(values))
         return out
+
+    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
+        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
+        order = self.xp.argsort(values, kind="stable").astype(self.xp.int32)
+        return order, self.xp.searchsorted(values[order], self.xp.arange(n_values + 1))
+
+    def number_chunks(
+        self, order: Array, offsets: Array, pieces: Array, alone: Array, firsts: Array
+    ) -> Array:
+        """int32[n]: chunk of each node (see `compression.Pieces`)."""
+        xp = self.xp
+        places = xp.arange(len(order))
+        runs = xp.searchsorted(offsets, places, side="right") - 1
+        within, members = places - offsets[runs], (offsets[1:] - offsets[:-1])[runs]
+        piece = xp.where(
+            pieces[runs] <= members,
+            within * pieces[runs] // members,
+            xp.minimum(within, alone[runs]),
+        )
+        chunks = xp.empty(len(order), xp.int32)
+        chunks[order] = firsts[runs] + piece
+        return chunks
 
     def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
         """uint64[rows]: wrapping sums of values over rows of items."""

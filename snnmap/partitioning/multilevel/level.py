@@ -119,19 +119,25 @@ def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
     """
     h = hypergraph
     weights, scale = fixed_point(h.weights, _HEADROOM)
-    single = np.diff(h.source_offsets) == 1
-    several = np.flatnonzero(np.diff(h.source_offsets) > 1)
+    n_sources = np.diff(h.source_offsets)
+    several = np.flatnonzero(n_sources > 1)
     whole = np.arange(h.n_hedges) if limits.max_incident is not None else several
 
-    carried = weights.copy()
-    carried[several] = 0
-    net_weights = _segment_sums(h.hedge_offsets, carried)
     counts = [h.group_axons]
-    hedges = np.flatnonzero(single)
-    source_offsets = _segment_sums(h.hedge_offsets, single.astype(np.int64))
-    source_offsets = _csr.offsets_of(source_offsets)
-    source_nodes = h.sources[h.source_offsets[:-1][hedges]]
-    source_weights = weights[hedges]
+    if (n_sources == 1).all():
+        hedges: Any = slice(None)
+        net_weights = _segment_sums(h.hedge_offsets, weights)
+        source_offsets, source_nodes, source_weights = h.hedge_offsets, h.sources, weights
+    else:
+        carried = weights.copy()
+        carried[several] = 0
+        net_weights = _segment_sums(h.hedge_offsets, carried)
+        single = n_sources == 1
+        hedges = np.flatnonzero(single)
+        source_offsets = _segment_sums(h.hedge_offsets, single.astype(np.int64))
+        source_offsets = _csr.offsets_of(source_offsets)
+        source_nodes = h.sources[h.source_offsets[:-1][hedges]]
+        source_weights = weights[hedges]
     net_offsets, net_pins = h.group_offsets, h.destinations
 
     if (

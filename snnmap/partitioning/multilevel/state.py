@@ -46,7 +46,7 @@ def examine(
         table, connectivity, loads = engine.measure(level, parts, n_parts)
     else:
         table, connectivity, loads = engine.remeasure(
-            level, known.table, known.loads, known.parts, parts, moved
+            level, known.table, known.connectivity, known.loads, known.parts, parts, moved
         )
     connectivity, overload = engine.sum_up(level, limits, connectivity, loads)
     return State(parts, n_parts, connectivity, loads, overload, table)

@@ -218,12 +218,12 @@ def test_measured_again_after_some_nodes_moved(seed: int) -> None:
     )
     engine, k = CpuEngine(), 5
     parts = rng.integers(0, k, level.n_nodes).astype(np.int32)
-    table, _, loads = engine.measure(level, parts, k)
+    table, before, loads = engine.measure(level, parts, k)
     moved = rng.random(level.n_nodes) < 0.07
     after = parts.copy()
     after[moved] = (after[moved] + 1) % k
     expected = engine.measure(level, after, k)
-    found = engine.remeasure(level, table, loads, parts, after, moved)
+    found = engine.remeasure(level, table, before, loads, parts, after, moved)
     assert found[1] == expected[1]
     assert (found[2] == expected[2]).all()
     for name, array in twins.table_of(engine, expected[0]).items():
@@ -260,7 +260,19 @@ def test_chunks_are_counted_before_they_are_made(
     assert sorted(set(chunks.tolist())) == list(range(n_chunks))
 
 
-@pytest.mark.parametrize("values", [[], [7], [3, 3, 1, 9, 1], list(range(9000, 0, -2)) * 2])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [7],
+        [3, 3, 1, 9, 1],
+        list(range(9000, 0, -2)) * 2,
+        [v * 0x9E3779B97F4A7C15 % 2**64 for v in range(40_000)] * 2,  # numbered by leading bits
+        [5 + v % 3 for v in range(70_000)],
+        list(range(70_000)),  # all with the same leading bits
+    ],
+    ids=len,
+)
 def test_numbers_of_values(values: list[int]) -> None:
     array = np.array(values, np.uint64)
     distinct, places = np.unique(array, return_inverse=True)

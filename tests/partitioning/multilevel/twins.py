@@ -112,8 +112,19 @@ def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     engine.add_at(wide, on(index), on(table))
     engine.add_at(narrow, on(index.astype(np.int32)), on(table))
     sums = engine.sum_rows(level.net_offsets, level.net_pins, on(values))
+    groups = np.unique(index, return_inverse=True)[1]
+    n_groups = int(groups.max(initial=-1)) + 1
+    order, offsets = engine.order_by(on(groups), n_groups)
+    members = np.bincount(groups, minlength=n_groups)
+    pieces = 2 ** rng.integers(0, 6, n_groups)
+    alone = np.minimum(-(-(members - 1) * members // pieces), members)
+    plan = (on(pieces), on(alone), on(np.arange(n_groups + 1) * 1000))
     return {
+        "order": engine.to_host(order),
+        "offsets": engine.to_host(offsets),
+        "chunks": engine.to_host(engine.number_chunks(order, offsets, *plan)),
         "mix": engine.to_host(engine.mix(on(values))),
+        "salted": engine.to_host(engine.mix(on(index), 2**63 + 3, 77)),
         "add_at": engine.to_host(wide),
         "add_at32": engine.to_host(narrow),
         "sum_rows": engine.to_host(sums),
