@@ -79,8 +79,8 @@ class Level(NamedTuple):
 
 
 def project(xp: Any, values: Array, clusters: Array, n_clusters: int) -> Array:
-    """int32[n_clusters]: the value that all nodes of each cluster share, for int32[n_nodes] values."""
-    projected: Array = xp.empty(n_clusters, xp.int32)
+    """[n_clusters]: the value that all nodes of each cluster share, for values [n_nodes]."""
+    projected: Array = xp.empty(n_clusters, values.dtype)
     projected[clusters] = values
     return projected
 

@@ -22,6 +22,7 @@ from scipy import sparse
 
 from snnmap.parallel import map_tasks
 from snnmap.partitioning.multilevel import _kernels_cluster as kcl
+from snnmap.partitioning.multilevel import _kernels_individual as ki
 from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, contract_small, project
@@ -52,118 +53,94 @@ class Search:
         self.max_parts = max_parts
         self.totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
         self.largest = ks.node_loads(tuple(level)).max(axis=0)
+        self.coarse_prices = np.array(config.coarse_prices, np.float64)
+        self.fine_prices = np.array(config.fine_prices, np.float64)
         self.neighbours = kcl.find_neighbours(tuple(level))
 
     # ---------------------------------------------------------------- building blocks
 
-    def state(self, level: Level, parts: Array, n_parts: int) -> tuple[int, tuple[Array, ...]]:
-        """Connectivity of `parts` and the dense tables (pins, sources, loads) of the kernels."""
-        shape = (level.n_nets, n_parts)
-        table = (
-            np.zeros(shape, np.int32),
-            np.zeros(shape, np.int64),
-            np.zeros((n_parts, len(self.limits)), np.int64),
-        )
-        return int(ks.fill_state(tuple(level), parts, *table)), table
+    def coarsen(self, borders: Array | None, seed: int, fill: float = 1.0) -> tuple[Levels, Array]:
+        """Levels from fine to coarse, each with the cluster map that led to it; the last borders.
 
-    def prices(self, connectivity: int, factor: float) -> Array:
-        """int64[n_loads]: what a unit of each overload costs, `factor` times its average worth."""
-        worth = connectivity * factor / np.maximum(self.totals, 1)
-        return np.asarray(worth.astype(np.int64))
-
-    def refine(
-        self, level: Level, parts: Array, n_parts: int, factors: tuple[float, ...], seed: int
-    ) -> None:
-        """FM passes at each price in turn; `parts` changes in place."""
-        worth, table = self.state(level, parts, n_parts)
-        flat = tuple(level)
-        gains = np.zeros((level.n_nodes, n_parts), np.int64)
-        looped = np.empty(len(level.source_nodes), bool)
-        ks.fill_gains(flat, parts, table[1], gains, looped)
-        table = (*table, gains, looped, ks.node_loads(flat))
-        for factor in factors:
-            prices = self.prices(worth, factor)
-            for _ in range(self.config.passes):
-                gain = ks.fm_pass(
-                    flat, parts, *table, self.limits, prices, seed, self.config.patience
-                )
-                seed += 1
-                if gain * 1000 <= worth:
-                    break
-
-    def coarsen(self, within: Array | None, seed: int, fill: float = 1.0) -> Levels:
-        """Levels from fine to coarse with the cluster map that led to each."""
-        level, config = self.level, self.config
+        Clusters stay within a share `fill` of the limits or, given borders (int64[n_nodes]), never
+        cross one.
+        """
+        level, near, config = self.level, self.neighbours, self.config
         levels: Levels = [(level, None)]
-        borders = np.zeros(level.n_nodes, np.int32) if within is None else within
-        limits = (self.limits * fill).astype(np.int64)
-        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
-        if within is not None:
+        scratch = borders is None
+        if borders is None:
+            borders = np.zeros(level.n_nodes, np.int64)
+            limits = (self.limits * fill).astype(np.int64)
+            limits = np.maximum(limits, np.minimum(self.largest, self.limits))
+        else:
             limits = np.full_like(self.limits, UNLIMITED)
+        widest = int(limits[0])
         while True:
-            n, flat = level.n_nodes, tuple(level)
-            largest = int(level.resources[:, 0].max(initial=0))
-            average = int(self.totals[0]) // max(n, 1)
-            cap = int(limits[0])
-            if within is None:
+            n, flat, cap = level.n_nodes, tuple(level), widest
+            if scratch:
+                largest = int(level.resources[:, 0].max(initial=0))
+                average = int(self.totals[0]) // max(n, 1)
                 cap = min(cap, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
-            near = self.neighbours if level is self.level else kcl.find_neighbours(flat)
             clusters, left = kcl.cluster_nodes(
                 flat, near, limits, cap, target, borders, seed + len(levels)
             )
-            if left > 0.98 * n and cap < limits[0]:
-                cap = int(limits[0])
-                clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, borders, seed)
-            if left == n or (within is not None and left > 0.95 * n):
-                return levels
+            if left > 0.98 * n and cap < widest:
+                clusters, left = kcl.cluster_nodes(
+                    flat, near, limits, widest, target, borders, seed
+                )
+            if left == n or (not scratch and left > 0.95 * n):
+                return levels, borders
             level = contract_small(level, clusters, left)
+            near = kcl.find_neighbours(tuple(level))
             borders = project(np, borders, clusters, left)
             levels.append((level, clusters))
 
-    def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Array:
-        """Refine from the coarsest level down to the finest; returns the finest parts."""
+    def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
+        """Refine from the coarsest level down to the finest, and weigh the result."""
+        config, most = self.config, self.max_parts
         for depth in range(len(levels) - 1, -1, -1):
             level, clusters = levels[depth]
+            prices = self.coarse_prices
             if depth == 0:
-                n_parts += self.config.spare_parts
-                if self.max_parts is not None:
-                    n_parts = min(n_parts, self.max_parts)
-                self.refine(level, parts, n_parts, self.config.fine_prices, seed)
-            elif len(parts) > n_parts * 5 // 4:
-                self.refine(level, parts, n_parts, self.config.coarse_prices, seed + depth)
+                prices = self.fine_prices
+                n_parts += config.spare_parts
+                n_parts = n_parts if most is None else min(n_parts, most)
+            if depth == 0 or len(parts) > n_parts * 5 // 4:
+                how = (prices, config.passes, config.patience, seed + depth)
+                ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if clusters is not None:
                 parts = parts[clusters]
-        return parts
-
-    def judge(self, parts: Array) -> Individual:
-        """Number the parts that are left and weigh the result."""
-        used, parts = np.unique(parts, return_inverse=True)
-        parts = parts.astype(np.int32)
-        connectivity, table = self.state(self.level, parts, len(used))
-        over = np.maximum(table[2] - self.limits, 0).sum(axis=0)
-        cost = connectivity + int(
-            (over * self.prices(connectivity, self.config.overload_price)).sum()
-        )
-        return Individual(cost, connectivity, int(over.sum()), len(used), parts)
+        n_parts, connectivity, over = ki.judge(tuple(self.level), parts, n_parts, self.limits)
+        worth = connectivity * config.overload_price / np.maximum(self.totals, 1)
+        cost = connectivity + int((over * worth.astype(np.int64)).sum())
+        return Individual(cost, connectivity, int(over.sum()), n_parts, parts)
 
     # ---------------------------------------------------------------- individuals
 
     def count_parts(self, seed: int) -> int:
         """Parts that a partition of this level starts with."""
-        return self.coarsen(None, seed)[-1][0].n_nodes
+        return self.coarsen(None, seed)[0][-1][0].n_nodes
 
     def create(self, seed: int) -> Individual:
         """A new partition from scratch."""
         low, high = self.config.fill
-        fill = low + (high - low) * (seed % 1024) / 1023
-        levels = self.coarsen(None, seed, fill)
-        n_parts = levels[-1][0].n_nodes
+        levels, _ = self.coarsen(None, seed, low + (high - low) * (seed % 1024) / 1023)
+        coarsest = levels[-1][0]
+        n_parts = coarsest.n_nodes
         parts = np.arange(n_parts, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
-            parts = self.join(levels[-1][0], self.max_parts)
             n_parts = self.max_parts
-        return self.judge(self.uncoarsen(levels, parts, n_parts, seed))
+            parts = self.join(coarsest, n_parts)
+        return self.uncoarsen(levels, parts, n_parts, seed)
+
+    def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
+        """Offspring that keeps what both parents agree on, refined from the better one."""
+        better, other = (first, second) if first.cost <= second.cost else (second, first)
+        pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
+        levels, pairs = self.coarsen(pairs, seed)
+        parts = (pairs // other.n_parts).astype(np.int32)
+        return self.uncoarsen(levels, parts, better.n_parts, seed)
 
     def join(self, level: Level, n_parts: int) -> Array:
         """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
@@ -176,7 +153,7 @@ class Search:
         shared = (
             touching.T @ sparse.diags_array(level.net_weights, dtype=np.int64) @ touching
         ).toarray()
-        sizes = loads[:, 0].copy()
+        sizes = level.resources[:, 0].copy()
         alive = np.ones(len(parts), bool)
         while alive.sum() > n_parts:
             gone = int(np.where(alive, sizes, sizes.max() + 1).argmin())
@@ -190,18 +167,6 @@ class Search:
             shared[host] += shared[gone]
             shared[:, host] += shared[:, gone]
         return np.unique(parts, return_inverse=True)[1].astype(np.int32)
-
-    def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
-        """Offspring that keeps what both parents agree on, refined from the better one."""
-        better, other = (first, second) if first.cost <= second.cost else (second, first)
-        pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
-        within = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
-        levels = self.coarsen(within, seed)
-        parts = better.parts
-        for level, clusters in levels[1:]:
-            assert clusters is not None
-            parts = project(np, parts, clusters, level.n_nodes)
-        return self.judge(self.uncoarsen(levels, parts.copy(), better.n_parts, seed))
 
     # ---------------------------------------------------------------- the search
 
