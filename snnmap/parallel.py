@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
@@ -37,16 +37,29 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix=_THREADS)
 
 
-def map_tasks(function: Callable[..., T], tasks: list[tuple[Any, ...]]) -> list[T]:
-    """Call `function(*task)` for every task, in parallel; results in the order of the tasks.
+def each_task(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]]) -> Generator[T, None, None]:
+    """Call `function(*task)` for every task, in parallel; yields results in the order of the tasks.
 
-    Called from within a task it works through its own tasks alone: no task waits for another.
+    Called from within a task it works through its own tasks alone: no task waits for another. Tasks
+    that have not begun are dropped when the caller wants no more results.
     """
     n_threads = thread_count()
     nested = threading.current_thread().name.startswith(_THREADS)
     if n_threads == 1 or len(tasks) < 2 or nested:
-        return [function(*task) for task in tasks]
-    return [future.result() for future in [_pool(n_threads).submit(function, *t) for t in tasks]]
+        yield from (function(*task) for task in tasks)
+        return
+    futures = [_pool(n_threads).submit(function, *task) for task in tasks]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def map_tasks(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]]) -> list[T]:
+    """All results of :func:`each_task`."""
+    return list(each_task(function, tasks))
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], T]]) -> list[T]:

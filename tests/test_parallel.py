@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
-from snnmap.parallel import for_chunks, map_tasks, run_side_by_side
+from snnmap.parallel import each_task, for_chunks, map_tasks, run_side_by_side
 
 
 def total(values: np.ndarray, start: int, stop: int) -> int:
@@ -34,3 +36,22 @@ def test_an_error_in_a_job_is_raised(threads: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SNNMAP_NUM_THREADS", threads)
     with pytest.raises(ZeroDivisionError):
         run_side_by_side([lambda: 1.0, lambda: 1 / 0])
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_tasks_that_nobody_waits_for_are_dropped(
+    threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNNMAP_NUM_THREADS", threads)
+    begun: list[int] = []
+
+    def work(i: int) -> int:
+        begun.append(i)
+        time.sleep(0.01)
+        return i * i
+
+    results = each_task(work, [(i,) for i in range(100)])
+    assert [next(results), next(results)] == [0, 1]
+    results.close()
+    assert len(begun) < 50
+    assert map_tasks(work, [(i,) for i in range(9)]) == [i * i for i in range(9)]

@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from snnmap.partitioning.multilevel._kernels_search import fill_state, fm_pass
+from snnmap.partitioning.multilevel._kernels_search import (
+    fill_gains,
+    fill_state,
+    fm_pass,
+    node_loads,
+)
 
 
 @njit(cache=True, nogil=True)
@@ -22,17 +27,20 @@ def refine(level, parts, n_parts, limits, totals, factors, passes, patience, see
     shape = (len(level[10]), n_parts)
     pins = np.zeros(shape, np.int32)
     sources = np.zeros(shape, np.int64)
-    benefit = np.empty(shape, np.int64)
     loads = np.zeros((n_parts, len(limits)), np.int64)
-    worth = fill_state(level, parts, pins, sources, benefit, loads)
+    worth = fill_state(level, parts, pins, sources, loads)
+    gains = np.zeros((len(parts), n_parts), np.int64)
+    looped = np.empty(len(level[3]), np.bool_)
+    fill_gains(level, parts, sources, gains, looped)
+    alone = node_loads(level)
     prices = np.empty(len(totals), np.int64)
     for factor in factors:
         for i in range(len(totals)):
             prices[i] = np.int64(worth * factor / max(totals[i], 1))
         for _ in range(passes):
             gain = fm_pass(
-                level, parts, pins, sources, benefit, loads, limits, prices, seed, patience
-            )
+                level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
+            )  # fmt: skip
             seed += 1
             if gain <= worth // 1000:
                 break

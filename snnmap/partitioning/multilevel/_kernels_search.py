@@ -26,7 +26,7 @@ def scramble(x, seed):
     return mix64(uint64(x) * uint64(0x9E3779B97F4A7C15) + uint64(seed) * uint64(0xD1B54A32D192ED03))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # has one caller
 def fill_state(level, parts, pins, sources, loads):
     """Fill the tables and the loads of a partition, given as zeros.
 
@@ -65,7 +65,7 @@ def fill_state(level, parts, pins, sources, loads):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # has one caller
 def fill_gains(level, parts, sources, gains, looped):
     """Fill `gains`, given as zeros, and mark the sources that are also pins of their net."""
     net_offsets, net_pins, source_offsets, source_nodes, source_weights = level[:5]
@@ -315,7 +315,7 @@ def sink(heap, size):
     places[v] = i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # has one caller
 def fm_pass(
     level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
 ):

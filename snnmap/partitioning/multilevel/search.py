@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from snnmap.parallel import map_tasks
+from snnmap.parallel import each_task
 from snnmap.partitioning.multilevel import _kernels_cluster as kcl
 from snnmap.partitioning.multilevel import _kernels_individual as ki
 from snnmap.partitioning.multilevel import _kernels_search as ks
@@ -148,8 +148,8 @@ class Search:
         Neighbours are preferred that it fits with, then by shared weight for each unit of size.
         """
         parts = np.arange(level.n_nodes, dtype=np.int32)
-        _, (pins, _, loads) = self.state(level, parts, len(parts))
-        touching = sparse.csr_array(pins > 0).astype(np.int64)
+        ones, shape = np.ones(level.n_pins, np.int64), (level.n_nets, level.n_nodes)
+        touching = sparse.csr_array((ones, level.net_pins, level.net_offsets), shape=shape)
         shared = (
             touching.T @ sparse.diags_array(level.net_weights, dtype=np.int64) @ touching
         ).toarray()
@@ -175,11 +175,10 @@ class Search:
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
-        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
-        for start in range(0, len(seeds), config.batch):
-            batch = seeds[start : start + config.batch]
-            population += map_tasks(self.create, [(s,) for s in batch])
-            progress.advance(len(batch), note=self.note(population))
+        seeds = draw.integers(0, 1 << 30, config.population)
+        for one in each_task(self.create, [(int(s),) for s in seeds]):
+            population.append(one)
+            progress.advance(1, note=self.note(population))
             if progress.expired():
                 break
         population.sort(key=lambda one: one.cost)
@@ -190,12 +189,14 @@ class Search:
             for _ in range(config.batch):
                 i, j = (int(x) for x in draw.integers(0, len(population), 2))
                 tasks.append((population[i], population[j], int(draw.integers(0, 1 << 30))))
-            for child in map_tasks(self.combine, tasks):
+            for child in each_task(self.combine, tasks):
                 if all(child.cost != one.cost for one in population):
                     population.append(child)
+                progress.advance(1, note=self.note(population))
+                if progress.expired():
+                    break
             population.sort(key=lambda one: one.cost)
             del population[config.population :]
-            progress.advance(config.batch, note=self.note(population))
         return population[0]
 
     @staticmethod
