@@ -37,7 +37,9 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix=_THREADS)
 
 
-def each_task(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]]) -> Generator[T, None, None]:
+def each_task(
+    function: Callable[..., T], tasks: Sequence[tuple[Any, ...]]
+) -> Generator[T, None, None]:
     """Call `function(*task)` for every task, in parallel; yields results in the order of the tasks.
 
     Called from within a task it works through its own tasks alone: no task waits for another. Tasks
