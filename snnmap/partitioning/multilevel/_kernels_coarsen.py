@@ -229,25 +229,26 @@ def number_buckets(values, order, offsets, places, found, start, stop):
         n = np.int64(0)
         for j in range(first, last):
             value = values[order[j]]
+            if j > first and value == values[order[j - 1]]:
+                places[order[j]] = places[order[j - 1]]
+                continue
             slot = mix64(value) & uint64(used - 1)
             while slots[slot] >= 0 and values[slots[slot]] != value:
                 slot = (slot + uint64(1)) & uint64(used - 1)
+            places[order[j]] = slot
             if slots[slot] < 0:
                 slots[slot] = order[j]
                 distinct[n] = np.int64(value)  # the leading bits agree: signed ones sort alike
                 n += 1
         sort_range(distinct, np.int64(0), n)
         for k in range(n):
-            slot = mix64(uint64(distinct[k])) & uint64(used - 1)
-            while values[slots[slot]] != uint64(distinct[k]):
-                slot = (slot + uint64(1)) & uint64(used - 1)
-            ranks[slot] = k
-        for j in range(first, last):
-            value = values[order[j]]
+            value = uint64(distinct[k])
             slot = mix64(value) & uint64(used - 1)
             while values[slots[slot]] != value:
                 slot = (slot + uint64(1)) & uint64(used - 1)
-            places[order[j]] = ranks[slot]
+            ranks[slot] = k
+        for j in range(first, last):
+            places[order[j]] = ranks[places[order[j]]]
         found[bucket] = n
 
 

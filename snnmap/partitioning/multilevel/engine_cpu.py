@@ -25,7 +25,7 @@ from snnmap.partitioning.multilevel.state import State
 
 Array = np.ndarray[Any, Any]
 
-_FEW = 1 << 14  # so many different values are numbered in one table
+_FEW = 1 << 17  # so many different values are numbered in one table
 _SMALL_PINS = 1 << 18  # below, one sequential kernel beats many parallel ones
 
 

@@ -267,9 +267,9 @@ def test_chunks_are_counted_before_they_are_made(
         [7],
         [3, 3, 1, 9, 1],
         list(range(9000, 0, -2)) * 2,
-        [v * 0x9E3779B97F4A7C15 % 2**64 for v in range(40_000)] * 2,  # numbered by leading bits
+        [v * 0x9E3779B97F4A7C15 % 2**64 for v in range(140_000)] * 2,  # numbered by leading bits
         [5 + v % 3 for v in range(70_000)],
-        list(range(70_000)),  # all with the same leading bits
+        list(range(140_000)),  # all with the same leading bits
     ],
     ids=len,
 )
