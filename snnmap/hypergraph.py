@@ -337,14 +337,15 @@ class Hypergraph:
         return self._with_groups(offsets, pins, group[self.hedge_groups], len(firsts))
 
     def _with_groups(self, offsets: Array, pins: Array, groups: Array, n_groups: int) -> Hypergraph:
-        order = np.argsort(groups, kind="stable")
+        each = np.arange(self.n_hedges + 1)
+        hedge_offsets, order = _csr.transpose(each, groups.astype(np.int32), n_groups)
         counts = np.diff(self.source_offsets)[order]
         source_offsets = _csr.offsets_of(counts)
         return replace(
             self,
             group_offsets=offsets,
             destinations=pins,
-            hedge_offsets=_csr.offsets_of(np.bincount(groups, minlength=n_groups)),
+            hedge_offsets=hedge_offsets,
             source_offsets=source_offsets,
             sources=_csr.take_rows(
                 self.sources, self.source_offsets[order], counts, source_offsets

@@ -54,7 +54,8 @@ def merge_parts(
     if len(open_parts) < 2:
         return _renumber(xp, parts, n_parts, used, owner), len(used)
     loads = loads[open_parts]
-    touching, columns = _shared_nets(engine, level, n_parts, table, used[open_parts])
+    small = xp.flatnonzero(_is_small(loads, limits))
+    touching, columns = _shared_nets(engine, level, n_parts, table, used[open_parts], small)
     shared: list[Array] = []
     while len(open_parts) > 1 and not progress.expired():
         small, fits = _fit_together(xp, loads, limits, n_additive)
@@ -134,31 +135,33 @@ def _able(xp: Any, small: Array, fits: Array) -> Array:
 
 
 def _shared_nets(
-    engine: Any, level: Level, n_parts: int, table: Any, some_parts: Array
+    engine: Any, level: Level, n_parts: int, table: Any, some_parts: Array, small: Array
 ) -> tuple[Any, list[Array]]:
     """(sparse parts x nets, 1 where they touch; distinct counts and weight of each of these nets).
 
-    Only nets that several of `some_parts` touch.
+    Only nets that a small one of `some_parts` touches: what others share is never asked.
     """
     xp = engine.xp
-    rows = xp.full(n_parts, -1, np.int32)
-    rows[some_parts] = xp.arange(len(some_parts))
-    rows = rows[table.parts]
-    entries = xp.flatnonzero((table.pins > 0) & (rows >= 0))
+    asking = xp.zeros(n_parts, bool)
+    asking[some_parts[small]] = True
+    entries = xp.flatnonzero(asking[table.parts] & (table.pins > 0))
     nets = xp.searchsorted(table.offsets, entries, side="right") - 1
-    pairs = xp.flatnonzero(nets[1:] == nets[:-1])
-    several = xp.zeros(len(entries), bool)
-    several[pairs] = True
-    several[pairs + 1] = True
-    nets = nets[several]
     firsts = xp.ones(len(nets), bool)
     firsts[1:] = nets[1:] != nets[:-1]
-    places, nets = xp.cumsum(firsts) - 1, nets[firsts]
+    nets = nets[firsts]
     columns = [level.counts[nets, c].astype(np.float64) for c in range(level.counts.shape[1])]
     columns.append(level.net_weights[nets].astype(np.float64))
-    ones = xp.ones(len(places), np.float64)
+    ends = xp.cumsum(table.offsets[nets + 1] - table.offsets[nets])  # all entries of these nets
+    ids = xp.arange(int(ends[-1]) if len(nets) else 0)
+    places = xp.searchsorted(ends, ids, side="right")
+    entries = ids - ends[places] + table.offsets[nets + 1][places]
+    rows = xp.full(n_parts, -1, np.int32)
+    rows[some_parts] = xp.arange(len(some_parts))
+    rows = rows[table.parts[entries]]
+    touches = xp.flatnonzero((table.pins[entries] > 0) & (rows >= 0))
+    ones = xp.ones(len(touches), np.float64)
     shape = (len(some_parts), max(len(nets), 1))
-    return engine.sparse.csr_matrix((ones, (rows[entries[several]], places)), shape=shape), columns
+    return engine.sparse.csr_matrix((ones, (rows[touches], places[touches])), shape=shape), columns
 
 
 def _renumber(xp: Any, parts: Array, n_parts: int, used: Array, numbers: Array) -> Array:
