@@ -14,8 +14,18 @@ Array = np.ndarray[Any, Any]
 
 def offsets_of(counts: Array) -> Array:
     """int64[n + 1] exclusive prefix sums of counts[n]."""
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    offsets = np.empty(len(counts) + 1, np.int64)
+    offsets[0] = 0
+    if counts.dtype != np.int64 or len(counts) < 1 << 20:
+        np.cumsum(counts, out=offsets[1:])
+        return offsets
+    counts = np.ascontiguousarray(counts)
+    bounds = chunk_bounds(len(counts), thread_count())
+    totals = np.cumsum([0, *(counts[a:b].sum() for a, b in bounds)])
+    map_tasks(
+        _rows.sum_up,
+        [(counts, offsets, base, *ends) for base, ends in zip(totals, bounds, strict=False)],
+    )
     return offsets
 
 
@@ -66,8 +76,7 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
     if n == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     hashes = np.empty((n, 2), np.uint64)
-    work = offsets_of(counts + 1)
-    for_chunks(_rows.hash_rows, n, pins, starts, counts, hashes, offsets=work)
+    for_chunks(_rows.hash_rows, n, pins, starts, counts, hashes, grain=256)
     representative = np.empty(n, np.int64)
     n_different = _rows.first_with_hash(hashes, representative)
     rows = np.arange(n)

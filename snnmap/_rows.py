@@ -72,6 +72,14 @@ def sort_range(items, first, last):
 
 
 @njit(cache=True, nogil=True)
+def sum_up(counts, offsets, base, start, stop):
+    """offsets[i + 1] = base + counts[start] + ... + counts[i]."""
+    for i in range(start, stop):
+        base += counts[i]
+        offsets[i + 1] = base
+
+
+@njit(cache=True, nogil=True)
 def hash_rows(pins, starts, counts, hashes, start, stop):
     """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2].
 

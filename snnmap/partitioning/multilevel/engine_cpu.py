@@ -261,7 +261,7 @@ class CpuEngine:
         n_parts: int,
         with_loads: bool,
     ) -> tuple[Array, Array, Array]:
-        n_chunks = thread_count() if level.n_pins > _SMALL_PINS else 1
+        n_chunks = thread_count() if level.n_pins > _SMALL_PINS >> 3 else 1
         movers = np.flatnonzero(targets >= 0)
         many = _OFTEN * len(movers) > level.n_nodes
         moving = np.ones(level.n_nets, bool) if many else self._nets_of(level, movers)
