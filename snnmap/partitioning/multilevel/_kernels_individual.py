@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Compiled steps of one individual of the search: each is one call that holds no lock.
+"""Compiled steps of the search that make most of an individual: each is one call that holds no lock.
 
 With many threads every return to Python costs: they all wait for one lock there.
 """
