@@ -93,18 +93,34 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
 
 
 def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> tuple[Array, Array]:
-    """Rows of clusters instead of nodes, each sorted and without duplicates."""
+    """Rows of clusters instead of nodes, each sorted and without duplicates.
+
+    Counted before they are written: the result is all the memory that this takes.
+    """
     counts = np.empty(len(offsets) - 1, np.int64)
-    out = np.empty(len(pins), np.int32)
     n_chunks = thread_count() if len(pins) > 1 << 16 else 1
-    map_tasks(
-        _rows.contract_rows,
-        [
-            (pins, offsets, clusters, np.full(n_clusters, -1, np.int64), counts, out, a, b)
-            for a, b in chunk_bounds(len(counts), n_chunks, offsets)
-        ],
-    )
-    return compact(offsets, out, counts)
+    chunks = chunk_bounds(len(counts), n_chunks, offsets)
+    nodes = (pins, offsets, clusters)
+
+    def unseen() -> Array:
+        return np.full(n_clusters, -1, np.int32)
+
+    map_tasks(_rows.count_clusters, [(*nodes, unseen(), counts, a, b) for a, b in chunks])
+    new_offsets = offsets_of(counts)
+    out = np.empty(int(new_offsets[-1]), np.int32)
+    map_tasks(_rows.contract_rows, [(*nodes, unseen(), new_offsets, out, a, b) for a, b in chunks])
+    return new_offsets, out
+
+
+def close_gaps(offsets: Array, pins: Array, rows: Array) -> tuple[Array, Array]:
+    """Only some rows, given in ascending order, as new (offsets, pins); `pins` is consumed.
+
+    They move to the front in place: no second copy is made.
+    """
+    counts = np.diff(offsets)[rows]
+    new_offsets = offsets_of(counts)
+    _rows.copy_rows(pins, offsets[:-1][rows], counts, pins, new_offsets, 0, len(rows))
+    return new_offsets, pins[: new_offsets[-1]]
 
 
 def rows_contain(offsets: Array, pins: Array, rows: Array, ids: Array) -> Array:

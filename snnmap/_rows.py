@@ -223,22 +223,35 @@ def sort_rows(pins, offsets, counts, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def contract_rows(pins, offsets, clusters, seen, counts, out, start, stop):
-    """out[offsets[i]:][:counts[i]] = sorted distinct clusters of row i.
+def count_clusters(pins, offsets, clusters, seen, counts, start, stop):
+    """counts[i] = distinct clusters of row i; `seen` is int32[n_clusters], filled with -1."""
+    for row in range(start, stop):
+        mark = np.int32(row)
+        kept = 0
+        for j in range(uint64(offsets[row]), uint64(offsets[row + 1])):
+            cluster = np.uint32(clusters[np.uint32(pins[j])])
+            kept += seen[cluster] != mark
+            seen[cluster] = mark
+        counts[row] = kept
 
-    `seen` is int64[n_clusters], filled with -1.
+
+@njit(cache=True, nogil=True)
+def contract_rows(pins, offsets, clusters, seen, out_offsets, out, start, stop):
+    """out[out_offsets[i] : out_offsets[i + 1]] = sorted distinct clusters of row i.
+
+    `seen` is int32[n_clusters], filled with -1.
     """
     for row in range(start, stop):
-        first = offsets[row]
-        kept = first
-        for j in range(first, offsets[row + 1]):
-            cluster = clusters[pins[j]]
-            if seen[cluster] != row:
-                seen[cluster] = row
-                out[kept] = cluster
-                kept += 1
-        sort_range(out, first, kept)
-        counts[row] = kept - first
+        mark = np.int32(row)
+        first = out_offsets[row]
+        end = first
+        for j in range(uint64(offsets[row]), uint64(offsets[row + 1])):
+            cluster = np.uint32(clusters[np.uint32(pins[j])])
+            if seen[cluster] != mark:
+                seen[cluster] = mark
+                out[end] = cluster
+                end += 1
+        sort_range(out, first, end)
 
 
 @njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ number of threads never changes a result.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -118,3 +119,22 @@ def for_chunks(
         return [kernel(*args, 0, n)]
     tasks = [(*args, a, b) for a, b in chunk_bounds(n, n_chunks, offsets) if a < b]
     return map_tasks(kernel, tasks)
+
+
+@lru_cache(maxsize=1)
+def _heap_trimmer() -> Callable[[int], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # not the GNU C library
+        return None
+
+
+def trim_heap() -> None:
+    """Return free pages of the heap to the system, where the C library knows how.
+
+    It keeps what is freed below something that is still used: arrays of many sizes that come and go
+    leave as much as they took. Takes about a millisecond.
+    """
+    trimmer = _heap_trimmer()
+    if trimmer is not None:
+        trimmer(0)

@@ -18,8 +18,9 @@ from snnmap.partitioning.multilevel.compression import compress
 from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
 from snnmap.partitioning.multilevel.descent import cost, descend, improve
 from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
+from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Problem, pose_problem
-from snnmap.partitioning.multilevel.run import Array, Clock, Levels, Run
+from snnmap.partitioning.multilevel.run import Array, Clock, Run
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.stopping import Watch
 from snnmap.partitioning.result import Partition
@@ -63,7 +64,9 @@ def partition_multilevel(
         progress.say(f"engine: {reason}")
     watch = Watch(progress)
     with machine.guard():
-        parts = solve(machine, problem, settings, seed, watch, clock)
+        finest = Finest(machine, machine.upload(problem.level))
+        problem = problem.without_lists()  # those by node are the engine's, to drop or to keep
+        parts = solve(machine, finest, problem, settings, seed, watch, clock)
     n_parts = int(parts.max(initial=-1)) + 1
     return Partition(
         parts,
@@ -78,18 +81,23 @@ def partition_multilevel(
 
 
 def solve(
-    engine: Any, problem: Problem, config: Config, seed: int, progress: Progress, clock: Clock
+    engine: Any,
+    finest: Finest,
+    problem: Problem,
+    config: Config,
+    seed: int,
+    progress: Progress,
+    clock: Clock,
 ) -> Array:
     """int32[n_nodes]: the parts of the finest nodes, numbered without gaps."""
     if problem.level.n_nodes == 0:
         return np.zeros(0, np.int32)
-    level, limits = engine.upload(problem.level), engine.from_host(problem.limits)
-    run = Run(engine, level, limits, problem, config, progress, clock)
-    levels: Levels = [(level, None)]
+    limits, n_pins = engine.from_host(problem.limits), problem.level.n_pins
+    run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
-        levels += compress(engine, level, limits, config.compression, progress)
+        levels = compress(engine, finest.level, limits, config.compression, progress)
     first, searched = descend(run, levels, seed)
-    restarts = config.restarts if level.n_pins <= config.restart_pins else 1
+    restarts = config.restarts if n_pins <= config.restart_pins else 1
     restarts = config.search.restarts if searched else restarts
     cycles = 0 if searched else config.cycles
     population = [_lean(first) if restarts > 1 or cycles else first]
@@ -113,7 +121,7 @@ def solve(
         enough = problem.max_parts is None or best.n_parts <= problem.max_parts
         if best.table is None:
             best = run.examine(best.parts, best.n_parts)
-        merged: Array = engine.to_host(run.merge(level, best, limits, hasty=enough)[0])
+        merged: Array = engine.to_host(run.merge(finest.slim, best, limits, hasty=enough)[0])
         return merged
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.config import Config, RefinementConfig
+from snnmap.partitioning.multilevel.hierarchy import Finest, Hierarchy
 from snnmap.partitioning.multilevel.level import Level, project
 from snnmap.partitioning.multilevel.merging import fold_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
-from snnmap.partitioning.multilevel.run import Array, Levels, Run
+from snnmap.partitioning.multilevel.run import Array, Run
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.partitioning.multilevel.stopping import hasten, pack, secure
@@ -24,15 +25,22 @@ def cost(state: State) -> tuple[bool, int]:
     return not state.valid, state.connectivity
 
 
-def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
-    """A partition from scratch, and whether its coarsest level was searched."""
+def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple[State, bool]:
+    """A partition from scratch, and whether its coarsest level was searched.
+
+    Args:
+        run: what every phase needs.
+        compressed: what compression made of the network, with the map from the level before each.
+        seed: of the descent.
+    """
+    levels = Hierarchy(run.engine, run.finest, compressed)
     with run.clock("coarsening"):
-        levels = compressed + coarsen(run, compressed[-1][0], seed)
+        coarsen(run, levels, seed)
     with run.clock("search"):
-        coarse_parts, n_parts, searched = solve_coarsest(run, levels[-1][0], seed)
+        coarse_parts, n_parts, searched = solve_coarsest(run, levels.level(-1), seed)
     with run.clock("refinement"):
         parts = run.engine.from_host(coarse_parts)
-        exact = len(compressed) if len(compressed) > 1 else 0
+        exact = len(compressed) + 1 if compressed else 0
         parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
         n_coarse, n_parts = n_parts, start.n_parts
     with run.clock("completion"):
@@ -49,7 +57,7 @@ def descend(run: Run, compressed: Levels, seed: int) -> tuple[State, bool]:
     return found, searched
 
 
-def tighten(run: Run, levels: Levels, coarse_parts: Array, n_parts: int, seed: int) -> State:
+def tighten(run: Run, levels: Hierarchy, coarse_parts: Array, n_parts: int, seed: int) -> State:
     """The way back from a searched partition that never leaves its limits."""
     price = run.config.refinement.settle_price
     knobs = replace(run.config.refinement, polish_prices=(price,), overload_price=price)
@@ -69,15 +77,16 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
     if mate is not None:
         pairs = state.parts.astype(np.int64) * mate.n_parts + mate.parts
         borders = xp.unique(pairs, return_inverse=True)[1].astype(np.int32)
-    levels: Levels = [(run.level, None), *coarsen(run, run.level, seed, borders)]
+    levels = Hierarchy(run.engine, run.finest)
+    coarsen(run, levels, seed, borders)
     parts = state.parts
-    for coarse, clusters in levels[1:]:
-        parts = project(xp, parts, clusters, coarse.n_nodes)
+    for depth, clusters in enumerate(levels.maps, 1):
+        parts = project(xp, parts, clusters, levels.n_nodes(depth))
     parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
     return complete(run, parts, start.n_parts, seed)
 
 
-def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> State | None:
+def hurry(run: Run, levels: Hierarchy, parts: Array, n_parts: int, seed: int) -> State | None:
     """A valid state in little time, from the parts of the coarsest level (host); or None."""
     knobs, most = run.config.refinement, run.problem.max_parts
     return secure(run.engine, levels, run.limits, parts, n_parts, most, knobs, seed)
@@ -85,7 +94,7 @@ def hurry(run: Run, levels: Levels, parts: Array, n_parts: int, seed: int) -> St
 
 def uncoarsen(
     run: Run,
-    levels: Levels,
+    levels: Hierarchy,
     parts: Array,
     n_parts: int,
     seed: int,
@@ -97,22 +106,24 @@ def uncoarsen(
     """Refined parts of the finest level, and the state before refinement there.
 
     When time is up, the parts are repaired in a hurry where that is noticed; there may be more then.
-    What lies between the finest and the coarsest level is dropped from `levels` on the way, unless
-    `searched`. Parts may take a little more than fits if `roomy`, by itself when they were searched. The first
-    `exact` levels are the network and what compression made of it.
+    Coarse levels are dropped on the way, unless they were `searched`. Parts may take a little more
+    than fits if `roomy`, by itself when they were searched. The first `exact` levels are the network
+    and what compression made of it.
     """
     knobs, progress = run.config.refinement, run.progress
     polish = replace(knobs, patience=knobs.polish_patience)
     hurried = False
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
-        level, clusters = levels[depth]
-        level = run.engine.restore(level)
-        if not searched and 0 < depth < len(levels) - 1:
-            levels[depth] = (None, clusters)
+        level = levels.level(depth)
         if depth and progress.expired() and not hurried:  # valid here is valid on the finest level
             hurried = True
-            state = _repair(replace(run, level=level, progress=SILENT), parts, n_parts, seed)
+            state = _repair(
+                replace(run, finest=Finest(run.engine, level), progress=SILENT),
+                parts,
+                n_parts,
+                seed,
+            )
             parts, n_parts = state.parts, state.n_parts
         if depth == 0:
             start = run.examine(parts, n_parts)
@@ -135,9 +146,12 @@ def uncoarsen(
                 seed=seed + depth,
                 progress=progress,
             )
-        if clusters is not None:
-            parts = parts[clusters]
+        if depth:
+            parts = parts[levels.maps[depth - 1]]
         progress.advance(1, note=f"{level.n_nodes:,} nodes")
+        del level  # before the next, larger one is made again
+        if not searched:
+            levels.leave(depth)
     progress.finish()
     return parts, start
 
@@ -213,34 +227,32 @@ def small(level: Level, config: Config) -> bool:
     return few_pins and level.n_nets <= 4 * level.n_nodes
 
 
-def coarsen(run: Run, level: Level, seed: int, borders: Any = None) -> Levels:
-    """Levels by clustering until one is small enough to search, or nothing merges any more.
+def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None:
+    """Add levels by clustering until one is small enough to search, or nothing merges any more.
 
     With `borders` (int32[n_nodes]) nodes on different sides stay apart on every level.
     """
     engine, progress, knobs = run.engine, run.progress, run.config.coarsening
-    levels: Levels = []
+    level, first = levels.level(-1), len(levels)
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):
         if progress.expired():
             break
         clusters, n_clusters = cluster(
-            engine, level, run.limits, knobs, seed + len(levels), borders
+            engine, level, run.limits, knobs, seed + len(levels) - first, borders
         )
         if n_clusters > knobs.stall * level.n_nodes:
             if knobs.growth > level.n_nodes or knobs.scheme == "matching":
                 break
             knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
             continue
-        if levels:
-            levels[-1] = (engine.shed(level), levels[-1][1])
-        level = engine.contract(level, clusters, n_clusters)
-        levels.append((level, clusters))
+        del level  # its lists by node go before the next level is made
+        levels.coarsen(clusters, n_clusters)
+        level = levels.level(-1)
         if borders is not None:
             borders = project(engine.xp, borders, clusters, n_clusters)
         progress.advance(1, note=f"{n_clusters:,} nodes")
     progress.finish()
-    return levels
 
 
 def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from snnmap import _csr
-from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
+from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count, trim_heap
 from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
@@ -88,7 +88,7 @@ class CpuEngine:
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination, which :meth:`restore` makes again."""
-        return level._replace(node_offsets=np.zeros(0, np.int64), node_nets=np.zeros(0, np.int32))
+        return level.without_lists(np)
 
     def restore(self, level: Level) -> Level:
         """The whole level again."""
@@ -96,6 +96,10 @@ class CpuEngine:
             return level
         node_offsets, node_nets = _csr.transpose(level.net_offsets, level.net_pins, level.n_nodes)
         return level._replace(node_offsets=node_offsets, node_nets=node_nets)
+
+    def tidy(self) -> None:
+        """Give freed memory back to the system."""
+        trim_heap()
 
     def to_host(self, array: Array) -> Array:
         """An array on the host."""
@@ -397,6 +401,10 @@ class CpuEngine:
 
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""
+        return self.restore(self.contract_nets(level, clusters, n_clusters))
+
+    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The same, maybe without lists by destination (see :meth:`shed`); needs none either."""
         if level.n_pins <= _SMALL_PINS:
             return contract_small(level, clusters, n_clusters)
         offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
@@ -404,9 +412,9 @@ class CpuEngine:
         n_nets = len(firsts)
         net_offsets, net_pins = offsets, pins
         if n_nets < level.n_nets:
-            counts = np.diff(offsets)[firsts]
-            net_offsets = _csr.offsets_of(counts)
-            net_pins = _csr.take_rows(pins, offsets[:-1][firsts], counts, net_offsets)
+            net_offsets, net_pins = _csr.close_gaps(offsets, pins, firsts)
+            if 2 * len(net_pins) < len(pins):
+                net_pins = net_pins.copy()
         del offsets, pins
         weights = np.zeros(n_nets, np.int64)
         np.add.at(weights, merged, level.net_weights)
@@ -423,7 +431,7 @@ class CpuEngine:
             clusters,
             n_clusters,
         )
-        rows = _csr.transpose(net_offsets, net_pins, n_clusters)
+        rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
         sums = (weights, new_counts, resources)
         return Level(*(net_offsets, net_pins, *sources[:3], *rows, *sources[3:], *sums))
 

@@ -76,6 +76,13 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         """The level itself."""
         return level
 
+    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """See the twin."""
+        return self.contract(level, clusters, n_clusters)
+
+    def tidy(self) -> None:
+        """Nothing yet."""
+
     def download(self, level: Level) -> Level:
         """The level on the host."""
         return Level(*(self.to_host(a) for a in level))

@@ -12,7 +12,7 @@ the nets with a pin in it of `counts`); :class:`Problem` says which loads there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +77,10 @@ class Level(NamedTuple):
         """Number of pins, sources apart."""
         return len(self.net_pins)
 
+    def without_lists(self, xp: Any) -> Level:
+        """Without the nets of each node, which a transposition makes again; `xp`: array library."""
+        return self._replace(node_offsets=xp.zeros(0, xp.int64), node_nets=xp.zeros(0, xp.int32))
+
 
 def project(xp: Any, values: Array, clusters: Array, n_clusters: int) -> Array:
     """[n_clusters]: the value that all nodes of each cluster share, for values [n_nodes]."""
@@ -108,6 +112,10 @@ class Problem:
     limits: Array
     max_parts: int | None
     scale: float
+
+    def without_lists(self) -> Problem:
+        """The same without the level's lists by node, which are as large as those by net."""
+        return replace(self, level=self.level.without_lists(np))
 
 
 def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:

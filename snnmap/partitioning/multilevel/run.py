@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from snnmap.partitioning.multilevel.config import Config
+from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Level, Problem
 from snnmap.partitioning.multilevel.merging import merge_parts
 from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
-Levels = list[tuple[Any, Any]]  # from fine to coarse: Level, and the map from the one before
 
 
 class Clock:
@@ -45,7 +45,7 @@ class Run:
 
     Attributes:
         engine: where the arrays are.
-        level: the finest level, there.
+        finest: the finest level, there.
         limits: int64[n_loads], there.
         problem: the same on the host.
         config: all settings.
@@ -54,16 +54,21 @@ class Run:
     """
 
     engine: Any
-    level: Level
+    finest: Finest
     limits: Array
     problem: Problem
     config: Config
     progress: Progress
     clock: Clock
 
+    @property
+    def level(self) -> Level:
+        """The finest level, whole."""
+        return self.finest.level
+
     def examine(self, parts: Array, n_parts: int) -> State:
         """Measure a partition of the finest level."""
-        return examine(self.engine, self.level, self.limits, parts, n_parts)
+        return examine(self.engine, self.finest.slim, self.limits, parts, n_parts)
 
     def keep_parts(self, n_parts: int) -> bool:
         """Whether that many parts are left as they are."""

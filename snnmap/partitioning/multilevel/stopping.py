@@ -12,6 +12,7 @@ from typing import Any
 
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel.config import RefinementConfig
+from snnmap.partitioning.multilevel.hierarchy import Hierarchy
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.refinement import repair
 from snnmap.partitioning.multilevel.state import State, examine
@@ -78,7 +79,7 @@ def pack(engine: Any, level: Level, limits: Array) -> tuple[Array, int]:
 
 def secure(
     engine: Any,
-    levels: list[tuple[Level, Any]],
+    levels: Hierarchy,
     limits: Array,
     parts: Array,
     n_parts: int,
@@ -94,7 +95,7 @@ def secure(
 
     Args:
         engine: where the arrays are.
-        levels: from fine to coarse, each with the map from the one before.
+        levels: from fine to coarse.
         limits: int64[n_loads].
         parts: int32[n_nodes of the coarsest level] on the host.
         n_parts: their number.
@@ -102,7 +103,7 @@ def secure(
         config: of refinement.
         seed: breaks ties.
     """
-    finest, coarsest = levels[0][0], levels[-1][0]
+    coarsest = levels.level(-1)
 
     def packed(level: Level) -> State:
         found, n_found = pack(engine, level, limits)
@@ -117,13 +118,15 @@ def secure(
         )
         yield packed(coarsest), len(levels) == 1
         if len(levels) > 1:
-            yield packed(finest), True
+            yield packed(levels.level(0)), True
 
     for state, is_finest in candidates():
         if not state.valid or (max_parts is not None and state.n_parts > max_parts):
             continue
         fine = state.parts
-        for _, clusters in [] if is_finest else reversed(levels[1:]):
+        if is_finest:
+            return state
+        for clusters in reversed(levels.maps):
             fine = fine[clusters]
-        return state if is_finest else examine(engine, finest, limits, fine, state.n_parts)
+        return examine(engine, levels.level(0), limits, fine, state.n_parts)
     return None

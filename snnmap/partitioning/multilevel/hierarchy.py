@@ -1,0 +1,120 @@
+"""Levels from fine to coarse, of which only what is worked on takes much memory.
+
+The coarse levels of a network without structure shrink slowly: together they are more than twice
+the finest. So a level gives up its lists by node while it is not worked on, and a large coarse one
+is dropped altogether once the next is made. On the way back it is made again, by contracting the
+finest level by the maps up to it; contraction numbers nets by their first pin set and orders
+everything, so that this gives the same arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from snnmap.partitioning.multilevel.level import Level
+
+Array = Any  # of the engine's array library
+
+KEPT_SHARE = 8  # a coarse level is kept if it has at most one in so many pins of the finest
+
+
+class Finest:
+    """The finest level; its lists by node come and go."""
+
+    def __init__(self, engine: Any, level: Level) -> None:
+        self._engine = engine
+        self._level = level
+
+    @property
+    def level(self) -> Level:
+        """The whole level, its lists by node made again if need be."""
+        self._level = self._engine.restore(self._level)
+        return self._level
+
+    @property
+    def slim(self) -> Level:
+        """The level for those who need no lists by node."""
+        return self._level
+
+    def shed(self) -> Level:
+        """Drop the lists by node; the level without them."""
+        self._level = self._engine.shed(self._level)
+        return self._level
+
+
+class Hierarchy:
+    """Levels from fine to coarse, and the maps between them.
+
+    Attributes:
+        maps: for each coarse level int32[nodes of the level before], the node that each becomes.
+    """
+
+    def __init__(
+        self, engine: Any, finest: Finest, coarser: Iterable[tuple[Level, Array]] = ()
+    ) -> None:
+        self._engine = engine
+        self._finest = finest
+        self._levels: list[Level | None] = []
+        self._sizes: list[int] = []
+        self.maps: list[Array] = []
+        for level, clusters in coarser:
+            self._append(level, clusters)
+
+    def __len__(self) -> int:
+        """How many levels there are, the finest included."""
+        return 1 + len(self._levels)
+
+    def _append(self, level: Level, clusters: Array) -> None:
+        self._levels.append(level)
+        self._sizes.append(level.n_nodes)
+        self.maps.append(clusters)
+
+    def n_nodes(self, depth: int) -> int:
+        """Nodes of a level."""
+        return self._sizes[depth - 1] if depth else self._finest.slim.n_nodes
+
+    def level(self, depth: int) -> Level:
+        """The whole level at a depth, 0 being the finest, -1 the coarsest."""
+        depth = range(len(self))[depth]
+        if depth == 0:
+            return self._finest.level
+        level = self._levels[depth - 1]
+        if level is None:
+            level = self._make_again(depth)
+        whole: Level = self._engine.restore(level)
+        return whole
+
+    def _make_again(self, depth: int) -> Level:
+        """Contract the nearest finer level that is there by the maps from it."""
+        above = depth - 1
+        while above and self._levels[above - 1] is None:
+            above -= 1
+        finer = self._levels[above - 1] if above else None
+        if finer is None:
+            finer = self._finest.shed()
+        clusters = self.maps[above]
+        for further in self.maps[above + 1 : depth]:
+            clusters = further[clusters]
+        made: Level = self._engine.contract_nets(finer, clusters, self._sizes[depth - 1])
+        return made
+
+    def coarsen(self, clusters: Array, n_clusters: int) -> None:
+        """Contract the coarsest level; that makes the new one."""
+        if self._levels:
+            finer = self._levels[-1]
+            assert finer is not None, "the coarsest level is there until it is left"
+        else:
+            finer = self._finest.shed()
+        level: Level = self._engine.contract_nets(finer, clusters, n_clusters)
+        if self._levels and KEPT_SHARE * finer.n_pins > self._finest.slim.n_pins:
+            self._levels[-1] = None
+        self._append(level, clusters)
+        del finer
+        self._engine.tidy()
+
+    def leave(self, depth: int) -> None:
+        """A level was worked on for the last time: forget it; the finest stays."""
+        if depth:
+            self._levels[depth - 1] = None
+        self._engine.tidy()
