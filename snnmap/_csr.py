@@ -101,14 +101,16 @@ def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> t
     n_chunks = thread_count() if len(pins) > 1 << 16 else 1
     chunks = chunk_bounds(len(counts), n_chunks, offsets)
     nodes = (pins, offsets, clusters)
-
-    def unseen() -> Array:
-        return np.full(n_clusters, -1, np.int32)
-
-    map_tasks(_rows.count_clusters, [(*nodes, unseen(), counts, a, b) for a, b in chunks])
+    unseen = [np.full(n_clusters, -1, np.int32) for _ in chunks]
+    args = [(*nodes, seen, counts, *ends) for seen, ends in zip(unseen, chunks, strict=True)]
+    map_tasks(_rows.count_clusters, args)
     new_offsets = offsets_of(counts)
     out = np.empty(int(new_offsets[-1]), np.int32)
-    map_tasks(_rows.contract_rows, [(*nodes, unseen(), new_offsets, out, a, b) for a, b in chunks])
+    sets = [np.zeros(n_clusters // 64 + 1, np.uint64) for _ in chunks]
+    tasks = [
+        (*nodes, bits, new_offsets, out, *ends) for bits, ends in zip(sets, chunks, strict=True)
+    ]
+    map_tasks(_rows.contract_rows, tasks)
     return new_offsets, out
 
 

@@ -17,6 +17,12 @@ _MIX_1 = uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = uint64(0x94D049BB133111EB)
 _ODD_1, _ODD_2, _ODD_3 = uint64(0x9E3779B1), uint64(0x85EBCA77), uint64(0xC2B2AE3D)
 _LOW = uint64(0xFFFFFFFF)
+_DE_BRUIJN = uint64(
+    0x03F79D71B4CB0A89
+)  # its 64 windows of 6 bits differ: tells powers of two apart
+_PLACES = np.empty(64, np.int64)
+for _place in range(64):
+    _PLACES[((0x03F79D71B4CB0A89 << _place) & (2**64 - 1)) >> 58] = _place
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -236,22 +242,46 @@ def count_clusters(pins, offsets, clusters, seen, counts, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def contract_rows(pins, offsets, clusters, seen, out_offsets, out, start, stop):
+def contract_rows(pins, offsets, clusters, bits, out_offsets, out, start, stop):
     """out[out_offsets[i] : out_offsets[i + 1]] = sorted distinct clusters of row i.
 
-    `seen` is int32[n_clusters], filled with -1.
+    `bits` is uint64[n_clusters // 64 + 1], zero before and after: the set of clusters met. Where
+    they lie close together, reading it in order takes a quarter of the time of sorting.
     """
+    one = uint64(1)
     for row in range(start, stop):
-        mark = np.int32(row)
         first = out_offsets[row]
-        end = first
+        low = np.uint32(len(bits))
+        high = np.uint32(0)
         for j in range(uint64(offsets[row]), uint64(offsets[row + 1])):
             cluster = np.uint32(clusters[np.uint32(pins[j])])
-            if seen[cluster] != mark:
-                seen[cluster] = mark
-                out[end] = cluster
-                end += 1
-        sort_range(out, first, end)
+            word = cluster >> np.uint32(6)
+            bits[word] |= one << uint64(cluster & np.uint32(63))
+            low = min(low, word)
+            high = max(high, word)
+        if np.int64(high) - np.int64(low) > 8 * (out_offsets[row + 1] - first):
+            end = first
+            for j in range(uint64(offsets[row]), uint64(offsets[row + 1])):
+                cluster = np.uint32(clusters[np.uint32(pins[j])])
+                word = cluster >> np.uint32(6)
+                bit = one << uint64(cluster & np.uint32(63))
+                if bits[word] & bit != 0:
+                    bits[word] ^= bit
+                    out[end] = cluster
+                    end += 1
+            sort_range(out, first, end)
+            continue
+        i = first
+        for k in range(np.int64(low), np.int64(high) + 1):
+            left = bits[k]
+            if left == 0:
+                continue
+            bits[k] = 0
+            while left != 0:
+                lowest = left & (~left + one)
+                out[i] = 64 * k + _PLACES[(lowest * _DE_BRUIJN) >> uint64(58)]
+                i += 1
+                left ^= lowest
 
 
 @njit(cache=True, nogil=True)
