@@ -48,10 +48,10 @@ extern "C" __global__ void sum_rows(const i64* offsets, i64 n_rows, const i32* i
 }
 
 // keys[j] = major << 32 | minor: the row of item j and the item; `majors` renames rows, `map` items
-// (null: as they are), `swap` exchanges the two.
+// (null: as they are).
 // Parallel over chunks of items; reads items, gathers map, writes 8 bytes an item. Pure map.
 extern "C" __global__ void pack_keys(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
-                                     const i32* map, const i32* majors, i64 swap, i64* keys) {
+                                     const i32* map, const i32* majors, i64* keys) {
     i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
     if (j >= n_items) return;
     const i64 stop = smaller(j + CHUNK, n_items);
@@ -60,7 +60,7 @@ extern "C" __global__ void pack_keys(const i64* offsets, i64 n_rows, const i32* 
         while (j >= offsets[row + 1]) ++row;
         const i64 major = majors ? majors[row] : row;
         const i64 minor = map ? map[items[j]] : items[j];
-        keys[j] = swap ? minor << 32 | major : major << 32 | minor;
+        keys[j] = major << 32 | minor;
     }
 }
 
@@ -183,6 +183,81 @@ extern "C" __global__ void take_rows(const i64* offsets, const i32* items, const
         while (j >= out_offsets[i + 1]) ++i;
         out[j] = items[offsets[rows[i]] + (j - out_offsets[i])];
     }
+}
+
+// counts[items[j]] += 1.
+// Parallel over items; reads each once, one atomic each. Deterministic: integer sums.
+extern "C" __global__ void count_items(const i32* items, i64 n, u64* counts) {
+    const i64 j = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (j < n) atomicAdd(counts + items[j], 1ull);
+}
+
+// Appends every row to the list of each of its items; cursors[item] = where to append.
+// Parallel over chunks of items; reads each once, one atomic and one write each. The order within a
+// list varies: it is sorted afterwards.
+extern "C" __global__ void scatter_items(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
+                                         u64* cursors, i32* rows) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 row = row_of(offsets, n_rows, j);
+    for (; j < stop; ++j) {
+        while (j >= offsets[row + 1]) ++row;
+        rows[atomicAdd(cursors + items[j], 1ull)] = static_cast<i32>(row);
+    }
+}
+
+// The distinct values map[item] of each row of a list: their number into sizes, or, where `out` is
+// given, they themselves into out[out_offsets[row] ...].
+// Parallel over rows (a group each) and over a row's items; reads items once, gathers map (cached),
+// keys in shared memory (or scratch). Deterministic but for the order of the values of a row, which
+// are sorted afterwards.
+template <bool BLOCK>
+__device__ __forceinline__ void distinct_rows(const i64* offsets, const i32* items, const i32* map,
+                                              const i32* slots, const i32* list, i64 n, i64* sizes,
+                                              const i64* out_offsets, i32* out, i32* keys, u32* cursor) {
+    const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
+    for (i64 i = Group<BLOCK>::index(); i < n; i += Group<BLOCK>::number()) {
+        const i32 row = list[i];
+        const u32 mask = slots[row] - 1;
+        for (u32 s = rank; s <= mask; s += size) keys[s] = EMPTY;
+        if (rank == 0) *cursor = 0;
+        Group<BLOCK>::sync();
+        for (i64 j = offsets[row] + rank; j < offsets[row + 1]; j += size) {
+            const i32 value = map[items[j]];
+            bool fresh;
+            claim(keys, mask, value, fresh);
+            if (!fresh) continue;
+            const u32 place = atomicAdd(cursor, 1u);
+            if (out != nullptr) out[out_offsets[row] + place] = value;
+        }
+        Group<BLOCK>::sync();
+        if (rank == 0 && out == nullptr) sizes[row] = *cursor;
+        Group<BLOCK>::sync();
+    }
+}
+
+// One warp for each row of list 0; `capacity` slots of 4 bytes a warp.
+extern "C" __global__ void distinct_items_warp(const i64* offsets, const i32* items, const i32* map,
+                                               const i32* slots, const i32* list, const u64* length,
+                                               i64 capacity, i64* sizes, const i64* out_offsets, i32* out) {
+    DYNAMIC_SHARED(memory);
+    __shared__ u32 cursors[32];
+    const u32 warp = threadIdx.x >> 5;
+    distinct_rows<false>(offsets, items, map, slots, list, *length, sizes, out_offsets, out,
+                         reinterpret_cast<i32*>(memory) + warp * capacity, cursors + warp);
+}
+
+// One block for each row of list 1 or 2 (scratch null: keys in shared memory) or 3 (keys in scratch).
+extern "C" __global__ void distinct_items_block(const i64* offsets, const i32* items, const i32* map,
+                                                const i32* slots, const i32* list, const u64* length,
+                                                i64 capacity, i64* sizes, const i64* out_offsets, i32* out,
+                                                unsigned char* scratch) {
+    DYNAMIC_SHARED(memory);
+    __shared__ u32 cursor;
+    i32* keys = scratch == nullptr ? reinterpret_cast<i32*>(memory)
+                                   : reinterpret_cast<i32*>(scratch) + blockIdx.x * capacity;
+    distinct_rows<true>(offsets, items, map, slots, list, *length, sizes, out_offsets, out, keys, &cursor);
 }
 
 // Lists rows by the table that each needs, for kernels that give a row a warp, a block with little

@@ -246,7 +246,7 @@ def contract_rows(pins, offsets, clusters, bits, out_offsets, out, start, stop):
     """out[out_offsets[i] : out_offsets[i + 1]] = sorted distinct clusters of row i.
 
     `bits` is uint64[n_clusters // 64 + 1], zero before and after: the set of clusters met. Where
-    they lie close together, reading it in order takes a quarter of the time of sorting.
+    they lie close together, reading it in order takes half the time of sorting.
     """
     one = uint64(1)
     for row in range(start, stop):

@@ -7,6 +7,7 @@ import hashlib
 import re
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -47,7 +48,14 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         bare(self)[bare(index)] = bare(value)
 
     def sort(self) -> None:  # type: ignore[override]
+        memory.touch(self.nbytes)
         bare(self).sort(kind="stable")
+
+    def copy(self) -> Any:  # type: ignore[override]
+        return device(bare(self).copy())
+
+    def astype(self, dtype: Any) -> Any:  # type: ignore[override]
+        return device(bare(self).astype(dtype))
 
 
 class _Pointer:
@@ -87,11 +95,51 @@ def bare(value: Any) -> Any:
     return value
 
 
+class Memory:
+    """The device's memory: arrays that live on it, the most there ever was, and how much fits.
+
+    Attributes:
+        capacity, live, peak: bytes.
+    """
+
+    def __init__(self) -> None:
+        self.capacity = 1 << 36
+        self.live = self.peak = 0
+        self._known: set[int] = set()
+
+    def own(self, value: np.ndarray[Any, Any]) -> None:
+        """Count the array that owns the memory of this one until it is gone."""
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        if id(value) not in self._known:
+            self.touch(value.nbytes)
+            self.live += value.nbytes
+            self._known.add(id(value))
+            weakref.finalize(value, self._forget, id(value), value.nbytes).atexit = False
+
+    def _forget(self, known: int, n_bytes: int) -> None:
+        self._known.discard(known)
+        self.live -= n_bytes
+
+    def touch(self, n_bytes: int) -> None:
+        """Take so much more for a moment."""
+        if self.live + n_bytes > self.capacity:
+            raise _OutOfMemoryError(f"Out of memory allocating {n_bytes:,} bytes")
+        self.peak = max(self.peak, self.live + n_bytes)
+
+
+memory = Memory()
+
+
 def device(value: Any) -> Any:
     """The same value as a device array."""
     if isinstance(value, tuple):
         return tuple(device(one) for one in value)
-    return np.asarray(value).view(ndarray) if isinstance(value, np.ndarray | np.generic) else value
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    found = np.asarray(value).view(ndarray)
+    memory.own(found)
+    return found
 
 
 def _on_device(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +163,7 @@ def __getattr__(name: str) -> Any:
 
 
 def array(values: Any, dtype: Any = None) -> ndarray:
-    return np.array(values, dtype).view(ndarray)
+    return device(np.array(values, dtype))
 
 
 def asarray(values: Any, dtype: Any = None) -> ndarray:
@@ -128,6 +176,9 @@ def asnumpy(values: Any) -> Any:
 
 def argsort(values: ndarray, axis: int = -1, kind: str | None = None) -> ndarray:
     assert kind in (None, "stable"), "CuPy knows no other"
+    memory.touch(
+        16 * values.size + 2 * values.nbytes
+    )  # indices and keys, and where they are sorted to
     return _on_device(np.argsort)(values, axis, kind="stable")
 
 
@@ -229,7 +280,7 @@ cuda = SimpleNamespace(
         getDevice=lambda: 0,
         getDeviceProperties=lambda device: {"name": b"emulator"},
         deviceGetAttribute=lambda attribute, device: {16: 2, 97: _SHARED_BYTES}[attribute],
-        memGetInfo=lambda: (1 << 36, 1 << 36),
+        memGetInfo=lambda: (memory.capacity - memory.live, memory.capacity),
         runtimeGetVersion=lambda: 13000,
     ),
     driver=SimpleNamespace(CUDADriverError=_OtherError),
@@ -243,4 +294,7 @@ cuda = SimpleNamespace(
 
 
 def get_default_memory_pool() -> Any:
-    return SimpleNamespace(free_bytes=lambda: 0)
+    """A pool that keeps nothing."""
+    return SimpleNamespace(
+        free_bytes=lambda: 0, total_bytes=lambda: memory.live, free_all_blocks=lambda: None
+    )

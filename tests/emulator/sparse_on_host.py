@@ -22,6 +22,13 @@ class csr_matrix:  # noqa: N801  (CuPy's name)
             return csr_matrix(self._own @ other._own)
         return device(self._own @ bare(other))
 
+    def __getitem__(self, rows: slice) -> csr_matrix:
+        return csr_matrix(self._own[rows])
+
+    @property
+    def nnz(self) -> int:
+        return int(self._own.nnz)
+
     @property
     def data(self) -> Any:
         return device(self._own.data)

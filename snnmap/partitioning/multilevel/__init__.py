@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from snnmap.errors import EngineError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.multilevel.compression import compress
 from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
 from snnmap.partitioning.multilevel.descent import cost, descend, improve
 from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.gpu_memory import foresee
 from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Problem, pose_problem
 from snnmap.partitioning.multilevel.run import Array, Clock, Run
@@ -59,13 +62,22 @@ def partition_multilevel(
     clock = Clock()
     with clock("posing"):
         problem = pose_problem(hypergraph.grouped(), limits)
-    machine, reason = fit_engine(engine, machine, problem.level)
+    work = foresee(problem, settings)
+    machine, reason = fit_engine(engine, machine, problem.level, work)
     if engine != "cpu":
         progress.say(f"engine: {reason}")
     watch = Watch(progress)
-    with machine.guard():
-        finest = Finest(machine, machine.upload(problem.level))
-        problem = problem.without_lists()  # those by node are the engine's, to drop or to keep
+    try:
+        with machine.guard():
+            finest = Finest(machine, machine.upload(problem.level, work))
+            problem = problem.without_lists()  # those by node are the engine's, to drop or to keep
+            parts = solve(machine, finest, problem, settings, seed, watch, clock)
+    except EngineError as error:
+        if engine != "auto":
+            raise
+        progress.say(f"engine: CPU, since {error}")
+        machine, clock = CpuEngine(), Clock()
+        finest = Finest(machine, problem.level)
         parts = solve(machine, finest, problem, settings, seed, watch, clock)
     n_parts = int(parts.max(initial=-1)) + 1
     return Partition(

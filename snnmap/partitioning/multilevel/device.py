@@ -86,7 +86,10 @@ class Device:
         name: as the driver calls it.
         multiprocessors: their number.
         shared_bytes: shared memory that a block may ask for.
+        planned: how much memory the work was planned with, in words.
     """
+
+    planned: str = ""
 
     def __init__(self) -> None:
         self.xp = find_cupy()
@@ -168,9 +171,10 @@ class Device:
             yield
         except self.xp.cuda.memory.OutOfMemoryError:
             free, total = (n / 2**30 for n in self.xp.cuda.runtime.memGetInfo())
+            planned = f"; planned: {self.planned}" if self.planned else ""
             raise EngineError(
                 f"the GPU is out of memory: {total:.1f} GiB in all, {free:.1f} GiB free "
-                f"(at kernel {self._last!r}); use --engine cpu, or a GPU with more memory"
+                f"(at kernel {self._last!r}{planned}); use --engine cpu, or a GPU with more memory"
             ) from None
         except self._faults as error:
             reason = " ".join(str(error).split())[:400]

@@ -7,9 +7,11 @@ from typing import Any
 
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, Work
 from snnmap.partitioning.multilevel.level import Level
 
 ENGINES = ("auto", "cpu", "gpu")
+REMEDY = "use --engine cpu, or a GPU with more memory free"
 
 
 def choose_engine(name: str) -> Any:
@@ -34,24 +36,25 @@ def choose_engine(name: str) -> Any:
     return engine
 
 
-def fit_engine(name: str, engine: Any, level: Level) -> tuple[Any, str]:
+def fit_engine(name: str, engine: Any, level: Level, work: Work = ANY_WORK) -> tuple[Any, str]:
     """(the engine, why): for ``"auto"`` the CPU where the device's memory is too small.
 
     Args:
         name: what was asked for.
         engine: what :func:`choose_engine` gave.
         level: the finest level, on the host.
+        work: what is to be done with it.
 
     Raises:
         EngineError: a GPU was asked for and its memory does not suffice; with the numbers.
     """
     if engine.name != "gpu":
         return engine, engine.reason
-    plan = engine.plan(level)
+    plan = engine.plan(level, work)
     if plan.fits:
         return engine, f"{engine.reason}; {plan}"
     if name == "gpu":
-        raise EngineError(f"{plan}; use --engine cpu")
+        raise EngineError(f"{plan}; {REMEDY}")
     return CpuEngine(), f"CPU, since {plan}"
 
 

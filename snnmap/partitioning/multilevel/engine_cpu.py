@@ -46,6 +46,7 @@ class Table(NamedTuple):
 
 
 _NO_TABLE = Table(np.zeros(1, np.int64), *(np.zeros(0, t) for t in (np.int32, np.int32, np.int64)))
+_MANY = 4  # with more than every fourth net changed, the table is made anew
 _OFTEN = 8  # with more than every eighth node on the move, all nets are looked at
 
 
@@ -67,7 +68,13 @@ class Moves(NamedTuple):
 
 
 class CpuEngine:
-    """NumPy and Numba on the threads of this process."""
+    """NumPy and Numba on the threads of this process.
+
+    Attributes:
+        most_products: of two entries, in one product of sparse matrices.
+    """
+
+    most_products = 1 << 62
 
     name = "cpu"
     reason = "CPU"
@@ -78,7 +85,7 @@ class CpuEngine:
         """Context in which faults of the device become clear errors; the CPU has none."""
         return nullcontext()
 
-    def upload(self, level: Level) -> Level:
+    def upload(self, level: Level, work: object = None) -> Level:
         """The level where this engine works."""
         return level
 
@@ -140,12 +147,15 @@ class CpuEngine:
         """
         moved = np.flatnonzero(moved)
         n_parts, n_additive = len(loads), level.resources.shape[1]
-        if _OFTEN * len(moved) > level.n_nodes:
+        many = _OFTEN * len(moved) > level.n_nodes
+        changed = np.zeros(0, bool) if many else self._nets_of(level, moved)
+        if many or _MANY * np.count_nonzero(changed) > level.n_nets:
+            del table  # two of them are too much for large networks
             return self.measure(level, parts, n_parts)
         loads = loads.copy()
         for change, where in ((-1, old[moved]), (1, parts[moved])):
             np.add.at(loads[:, :n_additive], where, change * level.resources[moved])
-        table, change = self._fill(level, table, parts, loads, self._nets_of(level, moved))
+        table, change = self._fill(level, table, parts, loads, changed)
         return table, connectivity + change, loads
 
     def _nets_of(self, level: Level, ids: Array) -> Array:

@@ -5,14 +5,16 @@ Same methods, same integers; one file a phase (`gpu_coarsening.py`, `gpu_refinem
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
+from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.upload import Uploader
 
@@ -24,11 +26,19 @@ _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else 
 class GpuEngine(GpuCoarsening, GpuChoosing):
     """CuPy and CUDA C++ kernels on the current device.
 
+    Attributes:
+        spills: whether levels that are not worked on lie in host memory.
+        planned: bytes of device memory at the peak.
+        most_products: of two entries, in one product of sparse matrices, whose memory they take.
+
     Raises:
         EngineError: CuPy, the driver or a device is missing, or the kernels do not compile.
     """
 
     name = "gpu"
+    spills: bool = False
+    planned: int = 1 << 62
+    most_products: int = 1 << 62
 
     def __init__(self) -> None:
         self.device = Device()
@@ -46,84 +56,60 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         """Context in which faults of the device are EngineErrors."""
         return self.device.guard()
 
-    def plan(self, level: Level) -> Plan:
+    def plan(self, level: Level, work: Work = ANY_WORK) -> Plan:
         """How much memory the work on a level takes at its peak, and how much there is."""
-        return Plan(
-            needed_bytes(level),
-            self.device.free_bytes(),
-            f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
-            self.device.name,
-        )
+        return plan_memory(level, self.device.free_bytes(), self.device.name, work)
 
-    def upload(self, level: Level) -> Level:
+    def upload(self, level: Level, work: Work = ANY_WORK) -> Level:
         """The level on the device, after checking that the work on it will fit.
+
+        Args:
+            level: on the host.
+            work: what is to be done with it.
 
         Raises:
             EngineError: too little memory, with the numbers.
         """
-        plan = self.plan(level)
+        plan = self.plan(level, work)
         if not plan.fits:
-            raise EngineError(f"{plan}; use --engine cpu")
+            raise EngineError(f"{plan}; {REMEDY}")
+        self.spills, self.slice_items, self.scratch_bytes = plan.mode
+        self.planned = plan.needed
+        self.most_products = max(self.slice_items, 1 << 20)
+        self.device.planned = str(plan)
+        return self.bring(level)
+
+    def bring(self, level: Level) -> Level:
+        """The level on the device, wherever it is."""
+        if not self._on_host(level):
+            return level
         dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self._upload(a) for a in arrays))
 
     def shed(self, level: Level) -> Level:
-        """The level itself: its lists by destination would take a sort to make again."""
-        return level
+        """The level without its lists by destination; on the host, where the device is short."""
+        slim = level.without_lists(np if self._on_host(level) else self.xp)
+        return self.download(slim) if self.spills else slim
 
     def restore(self, level: Level) -> Level:
-        """The level itself."""
-        return level
-
-    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
-        """See the twin."""
-        return self.contract(level, clusters, n_clusters)
+        """The whole level on the device again."""
+        level = self.bring(level)
+        if len(level.node_offsets):
+            return level
+        node_offsets, node_nets = self._transpose(level.net_offsets, level.net_pins, level.n_nodes)
+        return level._replace(node_offsets=node_offsets, node_nets=node_nets)
 
     def tidy(self) -> None:
-        """Nothing yet."""
+        """Give memory that the pool keeps back to the device where it is more than planned."""
+        self._listed = (None, 0, None)
+        pool = self.xp.get_default_memory_pool()
+        if pool.total_bytes() > self.planned:
+            pool.free_all_blocks()
 
     def download(self, level: Level) -> Level:
         """The level on the host."""
-        return Level(*(self.to_host(a) for a in level))
+        return level if self._on_host(level) else Level(*(self.to_host(a) for a in level))
 
-
-class Plan(NamedTuple):
-    """Memory of the device before anything is started.
-
-    Attributes:
-        needed: bytes at the peak.
-        free: bytes that arrays may take now.
-        network: its size in words.
-        device: its name.
-    """
-
-    needed: int
-    free: int
-    network: str
-    device: str
-
-    @property
-    def fits(self) -> bool:
-        """Whether there is enough."""
-        return self.needed <= self.free
-
-    def __str__(self) -> str:
-        needed, free = (f"{n / 2**30:.2f} GiB" for n in (self.needed, self.free))
-        return (
-            f"the network needs about {needed} of GPU memory ({self.network}), "
-            f"{free} are free on {self.device}"
-        )
-
-
-def needed_bytes(level: Level) -> int:
-    """About how much device memory a partition of the level takes at its peak.
-
-    The level and the coarser ones; then contraction (keys of all pins, their sorted copy) or
-    refinement (two tables with an entry for every second pin, moves, events), whichever is more.
-    """
-    own = sum(int(a.nbytes) for a in level)
-    ends = level.n_pins + len(level.source_nodes)
-    n_loads = int(level.resources.shape[1] + level.counts.shape[1])
-    refinement = 16 * ends + 28 * ends // 4 + level.n_nodes * (40 + 40 * n_loads)
-    return own + own // 2 + max(18 * ends, refinement)
+    def _on_host(self, level: Level) -> bool:
+        return not isinstance(level.net_pins, self.xp.ndarray)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ Array = Any  # cupy.ndarray
 
 class GpuCoarsening(GpuRows):
     """The steps of coarsening; see `engine_cpu.CpuEngine`."""
+
+    bring: Callable[[Level], Level]
+    restore: Callable[[Level], Level]
 
     def node_loads(self, level: Level) -> Array:
         """int64[n_nodes, n_loads]: what each node alone puts on a part."""
@@ -105,20 +109,24 @@ class GpuCoarsening(GpuRows):
 
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""
-        xp = self.xp
-        keys = self._keys(level.net_offsets, level.net_pins, clusters)
-        keys.sort()
-        keys = keys[self._changes(keys)]
-        offsets, pins = self._unpack(keys, level.n_nets)
-        del keys
+        return self.restore(self.contract_nets(level, clusters, n_clusters))
+
+    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The same without lists by destination (see the twin); the level may lie on the host."""
+        xp, level = self.xp, self.bring(level)
+        lists = self._list_rows(xp.diff(level.net_offsets), n_clusters, 4, dense=False)
+        step, rows = Step("rows", "distinct_items", 4, ()), (*level[:2], clusters)
+        sizes = xp.zeros(level.n_nets, xp.int64)
+        self._run_on(lists, step, rows, (sizes, None, None))
+        offsets = self._offsets(sizes)
+        pins = xp.empty(int(offsets[-1]), xp.int32)
+        self._run_on(lists, step, rows, (None, offsets, pins))
+        del lists, rows, sizes
+        self._sort_rows(offsets, pins)
         merged, firsts = self._group_equal_rows(offsets, pins)
         n_nets = len(firsts)
         if n_nets < level.n_nets:
-            old_offsets, old_pins = offsets, pins
-            offsets = self._offsets(xp.diff(offsets)[firsts])
-            pins = xp.empty(int(offsets[-1]), xp.int32)
-            args = (old_offsets, old_pins, firsts, offsets, n_nets, len(pins), pins)
-            self._run("rows", "take_rows", -(-len(pins) // CHUNK), *args)
+            offsets, pins = self._close_gaps(offsets, pins, firsts)
         weights = xp.zeros(n_nets, xp.int64)
         self.add_at(weights, merged, level.net_weights)
         counts = xp.zeros((n_nets, level.counts.shape[1]), xp.int64)
@@ -126,9 +134,6 @@ class GpuCoarsening(GpuRows):
         resources = xp.zeros((n_clusters, level.resources.shape[1]), xp.int64)
         self.add_at(resources, clusters, level.resources)
 
-        keys = self._keys(offsets, pins, None, swap=True)
-        keys.sort()
-        node_lists = self._unpack(keys, n_clusters)
         keys = self._keys(level.source_offsets, level.source_nodes, clusters, merged)
         order = xp.argsort(keys)
         keys = keys[order]
@@ -141,8 +146,22 @@ class GpuCoarsening(GpuRows):
         self._run("rows", "swap_keys", len(keys), source_keys, len(keys), keys)
         order = xp.argsort(keys)
         out_lists = (*self._unpack(keys[order], n_clusters), source_weights[order])
-        lists = (offsets, pins, *source_lists, source_weights, *node_lists, *out_lists)
-        return Level(*lists, weights, counts, resources)
+        none = xp.zeros(0, xp.int64), xp.zeros(0, xp.int32)
+        arrays = (offsets, pins, *source_lists, source_weights, *none, *out_lists)
+        return Level(*arrays, weights, counts, resources)
+
+    def _close_gaps(self, offsets: Array, pins: Array, rows: Array) -> tuple[Array, Array]:
+        """Only some rows, in ascending order, moved to the front a slice at a time."""
+        xp = self.xp
+        new_offsets = self._offsets(xp.diff(offsets)[rows])
+        n_pins = int(new_offsets[-1])
+        for a, b, first, last in self._slices(new_offsets, n_pins, self.slice_items):
+            piece, places = xp.empty(last - first, xp.int32), self._rebase(new_offsets, a, b, first)
+            args = (offsets, pins, rows[a:b], places, b - a, len(piece), piece)
+            self._run("rows", "take_rows", -(-len(piece) // CHUNK), *args)
+            pins[first:last] = piece  # nothing of later rows lies there
+        n_before, pins = len(pins), pins[:n_pins]
+        return new_offsets, pins.copy() if 8 * n_pins < 7 * n_before else pins
 
     def _group_equal_rows(self, offsets: Array, pins: Array) -> tuple[Array, Array]:
         """(int32 group of each row, int64 first row of each group), groups by their first row.

@@ -13,6 +13,8 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
 
+_SORTED = 5  # an event of a net that is sorted takes so many times the memory of another
+
 
 class GpuRefinement(GpuRows):
     """The steps of refinement; see `engine_cpu.CpuEngine`.
@@ -54,6 +56,7 @@ class GpuRefinement(GpuRows):
         moved: Array,
     ) -> tuple[Table, Array, Array]:
         """What :meth:`measure` gives; all of it is measured again."""
+        del table  # the memory of two is not planned for
         return self.measure(level, parts, len(loads))
 
     def _list_nets(self, level: Level, n_parts: int) -> Lists:
@@ -150,19 +153,65 @@ class GpuRefinement(GpuRows):
         args: tuple[Any, ...]
         xp, n_nets = self.xp, level.n_nets
         counts, summary = xp.zeros(n_nets, xp.int64), xp.zeros(2, xp.uint64)
-        rows = ((level.net_offsets, level.net_pins, None), (*level[2:4], level.source_weights))
-        for offsets, items, _ in rows:
+        for offsets, items in (level[:2], level[2:4]):
             args = (offsets, n_nets, items, len(items), targets, counts)
             self._run("sequence", "count_events", -(-len(items) // CHUNK), *args)
         event_offsets = self._offsets(counts)
         args = (event_offsets, n_nets, self.few_events, summary)
         self._run("sequence", "sum_up_events", n_nets, *args)
         n, n_large = (int(x) for x in self.to_host(summary))
+        moves, most = (parts, targets, ranks), self.slice_items // 4
+        if n + (_SORTED * n if n_large else 0) <= most:
+            self._replay_nets(level, table, moves, (counts, event_offsets, n, n_large), results)
+            return
+        work = self._offsets(xp.where(counts > self.few_events, _SORTED * counts, counts))
+        for a, b, *_ in self._slices(work, int(work[-1]), most):
+            events = self._offsets(counts[a:b])
+            args = (counts[a:b], events, int(events[-1]), n_large)
+            rows = table._replace(offsets=table.offsets[a : b + 1])
+            self._replay_nets(self._nets(level, a, b), rows, moves, args, results)
+
+    def _nets(self, level: Level, a: int, b: int) -> Level:
+        """Nets a to b as a level of their own, without lists by node."""
+        first, last, first_source, last_source = (
+            int(offsets[i]) for offsets in (level.net_offsets, level.source_offsets) for i in (a, b)
+        )
+        return level._replace(
+            net_offsets=self._rebase(level.net_offsets, a, b, first),
+            net_pins=level.net_pins[first:last],
+            source_offsets=self._rebase(level.source_offsets, a, b, first_source),
+            source_nodes=level.source_nodes[first_source:last_source],
+            source_weights=level.source_weights[first_source:last_source],
+            net_weights=level.net_weights[a:b],
+            counts=level.counts[a:b],
+        )
+
+    def _replay_nets(
+        self,
+        level: Level,
+        table: Table,
+        moves: tuple[Array, Array, Array],
+        counted: tuple[Array, Array, int, int],
+        results: tuple[Array, Array | None, Array | None],
+    ) -> None:
+        """The same for some nets.
+
+        Args:
+            level: these nets.
+            table: their rows.
+            moves: parts, targets, ranks.
+            counted: int64[n_nets] events, prefix sums of them, how many, of how many nets with many.
+            results: to be added to.
+        """
+        args: tuple[Any, ...]
+        xp, n_nets = self.xp, level.n_nets
+        counts, event_offsets, n, n_large = counted
+        rows = ((*level[:2], None), (*level[2:4], level.source_weights))
         cursors = event_offsets[:-1].copy()
         keys, nodes, origins, aims, weights = (
             xp.empty(n, d) for d in (xp.int64, xp.int32, xp.int32, xp.int32, xp.int64)
         )
-        state = (level.net_offsets, parts, targets, ranks, cursors)
+        state = (level.net_offsets, *moves, cursors)
         events = (keys, nodes, origins, aims, weights)
         for offsets, items, given in rows:
             args = (offsets, n_nets, items, len(items), given, *state, *events)
@@ -173,6 +222,8 @@ class GpuRefinement(GpuRows):
         if n_large == 0:
             return
         large = xp.flatnonzero(counts > self.few_events)
+        if len(large) == 0:
+            return
         offsets = self._offsets(counts[large])
         n = int(offsets[-1])
         places, ranked = xp.empty(n, xp.int64), xp.empty(n, xp.int64)

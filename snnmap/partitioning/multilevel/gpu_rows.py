@@ -20,7 +20,6 @@ CHUNK = 16  # items of a thread in the kernels that run over chunks of items
 _WARPS = THREADS // 32
 _WARP_SLOTS = 256  # largest hash table of a warp
 _WARP_VISITS = 2048  # most insertions of a warp's row
-_SCRATCH = 1 << 28  # bytes of global memory for tables that fit no shared memory: at least
 
 
 class Lists(NamedTuple):
@@ -58,10 +57,14 @@ class GpuRows:
     Attributes:
         device: where the kernels run.
         xp: CuPy.
+        slice_items: what takes several words an item is done for about so many items at once.
+        scratch_bytes: of global memory for tables that fit no shared memory, but one at least.
     """
 
     device: Device
     xp: Any
+    slice_items: int = 1 << 20
+    scratch_bytes: int = 1 << 28
 
     def to_host(self, array: Array) -> Any:
         """An array on the host."""
@@ -98,8 +101,7 @@ class GpuRows:
                 device.launch(block, min(n, many), values, slots * bytes_each)
         if lists.largest > lists.limits[2]:
             size = lists.largest * bytes_each
-            room = max(_SCRATCH, device.free_bytes() // 8)
-            blocks = max(1, min(n, 2 * device.multiprocessors, room // size))
+            blocks = max(1, min(n, 2 * device.multiprocessors, self.scratch_bytes // size))
             scratch = self.xp.empty(blocks * size, self.xp.uint8)
             device.launch(block, blocks, (*arguments(3, lists.largest), scratch))
 
@@ -197,14 +199,49 @@ class GpuRows:
         items: Array,
         map_: Array | None,
         majors: Array | None = None,
-        *,
-        swap: bool = False,
     ) -> Array:
         """int64[n_items]: (row, item) of every item in one number, rows and items renamed."""
         keys, n = self.xp.empty(len(items), self.xp.int64), len(items)
-        args = (offsets, len(offsets) - 1, items, n, map_, majors, int(swap), keys)
+        args = (offsets, len(offsets) - 1, items, n, map_, majors, keys)
         self._run("rows", "pack_keys", -(-n // CHUNK), *args)
         return keys
+
+    def _slices(self, offsets: Array, n_items: int, most: int) -> list[tuple[int, int, int, int]]:
+        """Rows in order, cut where about `most` items are full: (first row, last + 1, their items)."""
+        xp, n = self.xp, len(offsets) - 1
+        if n_items == 0:
+            return []
+        if n_items <= most:
+            return [(0, n, 0, n_items)]
+        cuts = xp.searchsorted(offsets, xp.arange(most, n_items, most), side="right")
+        bounds = np.unique(np.concatenate([[0, n], self.to_host(cuts)]))
+        ends = self.to_host(offsets[self.from_host(bounds)])
+        pieces = zip(bounds, bounds[1:], ends, ends[1:], strict=False)
+        return [(int(a), int(b), int(c), int(d)) for a, b, c, d in pieces if c < d]
+
+    def _rebase(self, offsets: Array, a: int, b: int, first: int) -> Array:
+        """The offsets of rows a to b as if their items, from `first` on, were all there are."""
+        return offsets if a == 0 and b == len(offsets) - 1 else offsets[a : b + 1] - first
+
+    def _sort_rows(self, offsets: Array, items: Array) -> None:
+        """Sort the items of every row in place, by keys (row, item) of a slice at a time."""
+        for a, b, first, last in self._slices(offsets, len(items), self.slice_items):
+            some = items[first:last]
+            keys = self._keys(self._rebase(offsets, a, b, first), some, None)
+            keys.sort()
+            some[:] = keys.view(np.int32)[::2]  # the lower words
+
+    def _transpose(self, offsets: Array, items: Array, n: int) -> tuple[Array, Array]:
+        """(int64[n + 1] offsets, int32 rows): the rows that hold each of n ids, ascending."""
+        xp, n_items = self.xp, len(items)
+        counts, rows = xp.zeros(n, xp.int64), xp.empty(n_items, xp.int32)
+        self._run("rows", "count_items", n_items, items, n_items, counts)
+        new_offsets = self._offsets(counts)
+        cursors = new_offsets[:-1].copy()
+        args = (offsets, len(offsets) - 1, items, n_items, cursors, rows)
+        self._run("rows", "scatter_items", -(-n_items // CHUNK), *args)
+        self._sort_rows(new_offsets, rows)
+        return new_offsets, rows
 
     def _changes(self, keys: Array) -> Array:
         """bool[n]: whether a key (int64) differs from the one before it."""

@@ -12,7 +12,7 @@ from snnmap.partitioning.multilevel.level import Level
 Array = Any  # of the engine's array library
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class State:
     """A partition of a level with what is known of it; `overload` is per load, summed over parts."""
 
@@ -28,6 +28,11 @@ class State:
         """Whether every part keeps every limit."""
         return not self.overload.any()
 
+    def take_table(self) -> Any:
+        """The table, which is the caller's from now on."""
+        table, self.table = self.table, None
+        return table
+
 
 def examine(
     engine: Any,
@@ -40,13 +45,14 @@ def examine(
 ) -> State:
     """Measure a partition, faster with a known one from which only nodes that `moved` differ.
 
-    `moved` is bool[n_nodes].
+    `moved` is bool[n_nodes]. The known one loses its table, which is large, so that it can go before
+    the new one is made.
     """
     if known is None or known.n_parts != n_parts:
         table, connectivity, loads = engine.measure(level, parts, n_parts)
     else:
         table, connectivity, loads = engine.remeasure(
-            level, known.table, known.connectivity, known.loads, known.parts, parts, moved
+            level, known.take_table(), known.connectivity, known.loads, known.parts, parts, moved
         )
     connectivity, overload = engine.sum_up(level, limits, connectivity, loads)
     return State(parts, n_parts, connectivity, loads, overload, table)

@@ -18,9 +18,11 @@ from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.partitioning.multilevel import engine as choice
 from snnmap.partitioning.multilevel import partition_multilevel
+from snnmap.partitioning.multilevel.config import resolve_config
 from snnmap.partitioning.multilevel.device import Device, find_cupy, kernel_source
 from snnmap.partitioning.multilevel.engine import choose_engine
-from snnmap.partitioning.multilevel.engine_gpu import GpuEngine, needed_bytes
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_memory import foresee, plan_memory
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.progress import Progress
 from tests.emulator import cupy_on_host, sparse_on_host
@@ -128,11 +130,12 @@ def test_auto_takes_the_gpu_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 def test_network_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = start_gpu(GpuEngine, "emulated")
     level = twins.random_level(np.random.default_rng(0), n_nodes=50, n_nets=20, mean_pins=5)
-    assert needed_bytes(level) > sum(a.nbytes for a in level)
-    monkeypatch.setattr(engine.device, "free_bytes", lambda: needed_bytes(level))
+    plan = engine.plan(level)
+    assert plan.short > sum(a.nbytes for a in level)
+    monkeypatch.setattr(engine.device, "free_bytes", lambda: plan.short)
     engine.upload(level)
-    monkeypatch.setattr(engine.device, "free_bytes", lambda: needed_bytes(level) - 1)
-    with pytest.raises(EngineError, match=rf"needs about .* GiB .*{level.n_pins} pins.*are free"):
+    monkeypatch.setattr(engine.device, "free_bytes", lambda: plan.short - 1)
+    with pytest.raises(EngineError, match=rf"at least .* MiB .*{level.n_pins} pins.*are free"):
         engine.upload(level)
 
 
@@ -153,19 +156,25 @@ def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -
     emulate(monkeypatch)
     monkeypatch.setattr(choice, "_gpu_engine", lru_cache(lambda: gpu))
     h, limits = load_network("lenet").grouped(), Limits(max_size=1024, max_inbound=4096)
-    needed = needed_bytes(pose_problem(h, limits).level)
+    problem = pose_problem(h, limits)
+    work = foresee(problem, resolve_config())
+    plan = plan_memory(problem.level, 1 << 40, "", work)
+    needed = plan.lean if spare >= 0 else plan.short
     monkeypatch.setattr(gpu.device, "free_bytes", lambda: needed + spare)
     brief = {"search": {"population": 1, "generations": 0}, "refinement": {"finest_rounds": 1}}
     heard = Hearing()
     if spare < 0:
-        with pytest.raises(EngineError, match=r"needs about .* GiB .* are free on .*--engine cpu"):
+        with pytest.raises(
+            EngineError, match=r"needs at least .* MiB .* are free on .*--engine cpu"
+        ):
             partition_multilevel(h, limits, engine="gpu", config=brief, progress=heard)
         assert heard.lines == []
     found = partition_multilevel(h, limits, engine="auto", config=brief, progress=heard)
-    gib = f"{needed / 2**30:.2f} GiB"
+    mib = f"{needed / 2**20:.1f} MiB"
     words = "GPU emulator; " if spare == 0 else "CPU, since "
     (line,) = heard.lines
-    assert line.startswith(f"engine: {words}the network needs about {gib} of GPU memory (")
+    how = "about" if spare == 0 else "at least"
+    assert line.startswith(f"engine: {words}the network needs {how} {mib} of GPU memory (")
     assert found.engine == ("gpu" if spare == 0 else "cpu")
 
 
@@ -178,7 +187,7 @@ def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -
         ),
         (
             cupy_on_host.cuda.memory.OutOfMemoryError("Out of memory allocating 1 byte"),
-            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'mix_values')",
+            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'mix_values'",
         ),
     ],
 )

@@ -1,0 +1,162 @@
+"""How much device memory a partition takes, known before anything is started.
+
+Lean: the finest level's lists by net stay on the device while coarser levels are worked on, one at
+a time with its lists by node. Short: what is not worked on goes to host memory, and rows are
+sorted, and moves replayed, in smaller pieces.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.config import Config
+from snnmap.partitioning.multilevel.level import Level, Problem
+
+_LEAST_SLICE, _SHORT_SLICE = 1 << 18, 1 << 15  # items, unless the network is large
+_MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
+_SCRATCH, _SHORT_SCRATCH = 1 << 28, 1 << 24  # bytes of hash tables in global memory
+
+
+class Mode(NamedTuple):
+    """One way to go about the memory.
+
+    Attributes:
+        spills: whether levels that are not worked on go to host memory.
+        slice_items: how many items are sorted at once.
+        scratch_bytes: of hash tables that fit no shared memory.
+    """
+
+    spills: bool
+    slice_items: int
+    scratch_bytes: int
+
+
+class Work(NamedTuple):
+    """What the limits and settings make of a network's size.
+
+    Attributes:
+        wide: whether rating looks at whole neighbourhoods, whose tables fit no shared memory.
+        least_parts: parts that there must be at least.
+    """
+
+    wide: bool = False
+    least_parts: int = 1
+
+
+ANY_WORK = Work()
+
+
+class Plan(NamedTuple):
+    """Memory of the device before anything is started.
+
+    Attributes:
+        lean, short: bytes at the peak in either mode.
+        modes: both modes.
+        free: bytes that arrays may take now.
+        network: its size in words.
+        device: its name.
+    """
+
+    lean: int
+    short: int
+    modes: tuple[Mode, Mode]
+    free: int
+    network: str
+    device: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is enough in one of the modes."""
+        return self.short <= self.free
+
+    @property
+    def needed(self) -> int:
+        """Bytes at the peak of what is chosen."""
+        return self.lean if self.lean <= self.free else self.short
+
+    @property
+    def mode(self) -> Mode:
+        """Lean where that fits, else short."""
+        return self.modes[self.lean > self.free]
+
+    def __str__(self) -> str:
+        lean, short, free = (_gib(n) for n in (self.lean, self.short, self.free))
+        left = f"{free} are free on {self.device}"
+        if not self.fits:
+            return f"the network needs at least {short} of GPU memory ({self.network}), {left}"
+        text = f"the network needs about {lean} of GPU memory ({self.network}), {left}"
+        if self.mode.spills:
+            text += f"; with levels in host memory {short} suffice, which takes longer"
+        return text
+
+
+def _gib(n: int) -> str:
+    return f"{n / 2**30:.2f} GiB" if n >= 1 << 27 else f"{n / 2**20:.1f} MiB"
+
+
+def modes_for(n_pins: int) -> tuple[Mode, Mode]:
+    """Lean and short, for a network of that many pins."""
+    return (
+        Mode(False, max(n_pins // 8, _LEAST_SLICE), _SCRATCH),
+        Mode(True, max(n_pins // 64, _SHORT_SLICE), _SHORT_SCRATCH),
+    )
+
+
+def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
+    """What a partition of the level takes, beside the bytes that are free on a device.
+
+    Args:
+        level: the finest level, on the host.
+        free: bytes that arrays may take.
+        device: its name.
+        work: what is to be done.
+    """
+    lean, short = modes_for(level.n_pins)
+    return Plan(
+        needed_bytes(level, lean, work),
+        needed_bytes(level, short, work),
+        (lean, short),
+        free,
+        f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
+        device,
+    )
+
+
+def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
+    """About how much device memory a partition of the level takes at its peak.
+
+    The stages with the most: work on the finest level (its lists by net and by node), contracting
+    it, work on the first coarser level beside it (unless it spills), which may have 4/5 of its pins,
+    and merging the nodes of the coarsest level. Work is rating, or a round of refinement: a
+    table, moves, events.
+    """
+    lists = 4 * level.n_pins
+    rest = sum(int(a.nbytes) for a in level) - int(level.net_pins.nbytes + level.node_nets.nbytes)
+    n_sources = len(level.source_nodes)
+    n_loads = int(level.resources.shape[1] + level.counts.shape[1])
+    # Entries of a row of the table: nets are local, or have few pins.
+    sizes = np.diff(level.net_offsets) + np.diff(level.source_offsets)
+    entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
+    table = 16 * entries + 8 * level.n_nets
+    piece = 17 * min(mode.slice_items, level.n_pins)
+    events = 28 * min(mode.slice_items // 4, (level.n_pins + n_sources) // 2)
+    round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
+    round_ += max(table + events, piece) + (mode.scratch_bytes if work.wide else 0)
+    below = 0 if mode.spills else lists + rest
+    merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
+    return max(
+        2 * lists + rest + round_,
+        2 * lists + 2 * rest + piece + 64 * n_sources + 80 * level.n_nets,
+        below and below + 2 * lists * 4 // 5 + rest + round_,
+        below + lists // 2 + rest + table + 52 * entries + 60 * merged * merged,
+    )
+
+
+def foresee(problem: Problem, config: Config) -> Work:
+    """What the settings and limits make of a network's size."""
+    level, rating = problem.level, config.coarsening
+    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
+    least = int((totals // np.maximum(problem.limits, 1)).max(initial=0)) + 1
+    return Work(rating.max_nets * rating.max_pins > 1 << 12, least)

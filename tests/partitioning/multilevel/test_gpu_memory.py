@@ -1,0 +1,207 @@
+"""Device memory: planned, kept to, short, and too small; the same partition in every case."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnmap.errors import EngineError
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.partitioning.multilevel import engine as choice
+from snnmap.partitioning.multilevel import gpu_memory, partition_multilevel
+from snnmap.partitioning.multilevel.config import PRESETS, resolve_config
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_memory import (
+    Mode,
+    Plan,
+    Work,
+    foresee,
+    modes_for,
+    plan_memory,
+)
+from snnmap.partitioning.multilevel.level import Level, pose_problem
+from snnmap.progress import Progress
+from tests.emulator.cupy_on_host import memory
+from tests.emulator.starting import KINDS, emulate, start_gpu
+from tests.partitioning.multilevel import twins
+
+LIMITS = Limits(max_size=128, max_inbound=520)
+SETTINGS: dict[str, Any] = {
+    "coarsening": {"small_pins": 1000},
+    "search": {"population": 2, "batch": 1, "generations": 1},
+    "refinement": {"rounds": 2, "finest_rounds": 2},
+    "restarts": 1,
+}
+
+
+def reservoir(n: int = 500, fan_out: int = 40) -> Hypergraph:
+    """Every node reaches nodes around it on a ring: no structure, levels that shrink slowly."""
+    rng = np.random.default_rng(1)
+    nodes = np.repeat(np.arange(n), fan_out)
+    ends = (nodes + rng.integers(-2 * fan_out, 2 * fan_out + 1, len(nodes))) % n
+    offsets = np.arange(n + 1) * fan_out
+    return Hypergraph.from_hedges(n, np.arange(n), offsets, ends, rng.random(n)).grouped()
+
+
+def small_modes(n_pins: int) -> tuple[Mode, Mode]:
+    """As for large networks: slices in proportion."""
+    return Mode(False, n_pins // 8, 1 << 16), Mode(True, n_pins // 64, 1 << 12)
+
+
+class Hearing(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> GpuEngine:
+    """An emulated GPU that whoever asks for an engine gets, with slices as for large networks."""
+    engine = start_gpu(GpuEngine, "emulated")
+    emulate(monkeypatch)
+    monkeypatch.setattr(choice, "_gpu_engine", lru_cache(lambda: engine))
+    monkeypatch.setattr(gpu_memory, "modes_for", small_modes)
+    monkeypatch.setattr(memory, "capacity", 1 << 36)
+    return engine
+
+
+def partition(h: Hypergraph, engine: str) -> tuple[Any, list[str]]:
+    heard = Hearing()
+    found = partition_multilevel(h, LIMITS, config=SETTINGS, engine=engine, progress=heard)
+    return found, heard.lines
+
+
+def plan_for(h: Hypergraph, free: int = 1 << 36) -> Plan:
+    problem = pose_problem(h, LIMITS)
+    return plan_memory(
+        problem.level, free, "emulator", foresee(problem, resolve_config("default", SETTINGS))
+    )
+
+
+@pytest.mark.parametrize("mode", ["lean", "short"])
+def test_same_partition_within_the_plan(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    h = reservoir()
+    plan = plan_for(h)
+    assert plan.short < plan.lean
+    room = plan.lean if mode == "lean" else (plan.lean + plan.short) // 2
+    before = memory.live
+    monkeypatch.setattr(memory, "capacity", before + room)  # allocating more is an error
+    monkeypatch.setattr(memory, "peak", 0)
+    found, lines = partition(h, "gpu")
+    peak = memory.peak - before
+    monkeypatch.setattr(memory, "capacity", 1 << 36)
+    assert found.engine == "gpu"
+    assert gpu.spills == (mode == "short")
+    planned = plan.lean if mode == "lean" else plan.short
+    assert planned // 3 < peak <= planned
+    (line,) = lines
+    assert ("with levels in host memory" in line) == gpu.spills
+    assert (found.parts == partition(h, "cpu")[0].parts).all()
+
+
+def test_too_small_ends_with_the_numbers(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    h = reservoir()
+    plan = plan_for(h)
+    monkeypatch.setattr(memory, "capacity", memory.live + plan.short - 1)
+    words = (
+        rf"^the network needs at least {plan.short / 2**20:.1f} MiB of GPU memory \(17,672 pins, "
+        rf"500 nets, 500 nodes\), .* MiB are free on emulator; use --engine cpu, or a GPU with"
+    )
+    with pytest.raises(EngineError, match=words) as caught:
+        partition(h, "gpu")
+    assert "\n" not in str(caught.value)
+    found, lines = partition(h, "auto")
+    assert found.engine == "cpu"
+    assert re.search("^engine: CPU, since the network needs at least", lines[0])
+
+
+def test_plan_that_was_wrong(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory runs out midway: the numbers, or the CPU."""
+    h = reservoir()
+    plan = plan_for(h)
+    monkeypatch.setattr(gpu.device, "free_bytes", lambda: 1 << 36)
+    monkeypatch.setattr(memory, "capacity", memory.live + plan.lean // 3)
+    words = r"the GPU is out of memory: .* free \(at kernel '\w+'; planned: the network needs about"
+    with pytest.raises(EngineError, match=words) as caught:
+        partition(h, "gpu")
+    assert "\n" not in str(caught.value)
+    found, lines = partition(h, "auto")
+    assert found.engine == "cpu"
+    assert len(lines) == 2
+    assert lines[1].startswith("engine: CPU, since the GPU is out of memory")
+    monkeypatch.setattr(memory, "capacity", 1 << 36)
+    assert (found.parts == partition(h, "cpu")[0].parts).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", ["contract", "moves", "sequence", "refine", "match", "compress"])
+@pytest.mark.parametrize("spills", [False, True])
+def test_steps_in_small_pieces(
+    monkeypatch: pytest.MonkeyPatch, kind: str, step: str, spills: bool
+) -> None:
+    engine = start_gpu(GpuEngine, kind)
+    monkeypatch.setattr(gpu_memory, "modes_for", lambda n: 2 * (Mode(spills, 40, 1 << 12),))
+    monkeypatch.setattr(engine, "few_events", 8)
+    rng = np.random.default_rng(6)
+    level = twins.random_level(rng, n_nodes=120, n_nets=90, mean_pins=12)
+    expected = twins.run_step(CpuEngine(), step, level, 6)
+    found = twins.run_step(engine, step, level, 6)
+    assert engine.slice_items == 40
+    assert list(twins.differences(expected, found)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("spills", [False, True])
+def test_levels_come_back(kind: str, spills: bool) -> None:
+    engine = start_gpu(GpuEngine, kind)
+    rng = np.random.default_rng(2)
+    host = twins.random_level(rng, n_nodes=90, n_nets=70, mean_pins=9)
+    level = engine.upload(host)
+    engine.spills = spills
+    slim = engine.shed(level)
+    assert isinstance(slim.net_pins, engine.xp.ndarray) != spills
+    assert len(slim.node_nets) == 0
+    assert engine.restore(level) is level
+    for name, mine, other in zip(
+        Level._fields, engine.download(engine.restore(slim)), host, strict=True
+    ):
+        assert mine.dtype == other.dtype, name
+        assert (mine == other).all(), name
+
+
+def test_plan_of_large_reservoirs() -> None:
+    """At most four times the bytes of their pins, known from their size alone."""
+    for n, fan_out in ((65_536, 192), (262_144, 256)):
+        nets, pins = np.zeros(n, np.int64), np.zeros(n * fan_out, np.int32)
+        offsets, ids = np.arange(n + 1) * fan_out, np.zeros(n, np.int32)
+        own = np.arange(n + 1)
+        one = np.ones((n, 1), np.int64)
+        level = Level(offsets, pins, own, ids, nets, offsets, pins, own, ids, nets, nets, one, one)
+        plan = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n // 1024))
+        raw = 4 * n * (fan_out + 1)
+        assert plan.mode == modes_for(level.n_pins)[0]
+        assert 3 * raw < plan.lean < 4 * raw
+        assert 2 * raw < plan.short < 3.2 * raw
+        assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
+        crowded = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n))
+        assert crowded.lean > 60 * 4096**2
+
+
+def test_what_is_foreseen() -> None:
+    problem = pose_problem(reservoir(), Limits(max_size=128, max_inbound=125))
+    found = {name: foresee(problem, config) for name, config in PRESETS.items()}
+    assert {name for name, work in found.items() if work.wide} == {"paper"}
+    assert {work.least_parts for work in found.values()} == {5}
