@@ -69,7 +69,8 @@ def partition_multilevel(
     watch = Watch(progress)
     try:
         with machine.guard():
-            finest = Finest(machine, machine.upload(problem.level, work))
+            with clock("upload"):
+                finest = Finest(machine, machine.upload(problem.level, work))
             problem = problem.without_lists()  # those by node are the engine's, to drop or to keep
             parts = solve(machine, finest, problem, settings, seed, watch, clock)
     except EngineError as error:
