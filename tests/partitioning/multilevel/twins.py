@@ -21,7 +21,8 @@ from snnmap.partitioning.multilevel.config import (
 )
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level
 from snnmap.partitioning.multilevel.merging import merge_parts
-from snnmap.partitioning.multilevel.refinement import examine, refine, repair
+from snnmap.partitioning.multilevel.refinement import refine, repair
+from snnmap.partitioning.multilevel.state import examine
 
 Array = np.ndarray[Any, Any]
 Results = dict[str, Any]
