@@ -22,7 +22,7 @@ from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.gpu_memory import foresee
 from snnmap.partitioning.multilevel.hierarchy import Finest
-from snnmap.partitioning.multilevel.level import Problem, pose_problem
+from snnmap.partitioning.multilevel.level import Level, Problem, pose_problem
 from snnmap.partitioning.multilevel.run import Array, Clock, Run
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.stopping import Watch
@@ -109,8 +109,22 @@ def solve(
     run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
         levels = compress(engine, finest.level, limits, config.compression, progress)
+    if levels and n_pins > config.compression.whole_pins:
+        coarse, chunks = levels[0]
+        parts, valid = solve_levels(replace(run, finest=Finest(engine, coarse)), levels[1:], seed)
+        if valid:
+            return np.asarray(engine.to_host(parts[chunks]))
+    return np.asarray(engine.to_host(solve_levels(run, levels, seed)[0]))
+
+
+def solve_levels(run: Run, levels: list[tuple[Level, Array]], seed: int) -> tuple[Array, bool]:
+    """(parts of the finest level of the run, without gaps; whether they are valid).
+
+    `levels` are those that compression made of it.
+    """
+    engine, config, progress = run.engine, run.config, run.progress
     first, searched = descend(run, levels, seed)
-    restarts = config.restarts if n_pins <= config.restart_pins else 1
+    restarts = config.restarts if run.problem.level.n_pins <= config.restart_pins else 1
     restarts = config.search.restarts if searched else restarts
     cycles = 0 if searched else config.cycles
     population = [_lean(first) if restarts > 1 or cycles else first]
@@ -123,19 +137,21 @@ def solve(
         if progress.expired():
             break
         mate = population[1 + cycle % (len(population) - 1)] if len(population) > 1 else None
-        with clock("cycles"):
+        with run.clock("cycles"):
             child = _lean(improve(run, population[0], mate, seed + cycle))
         if cost(child) not in {cost(one) for one in population}:
             population = sorted([*population, child], key=cost)[: max(config.restarts, 1)]
     best = population[0]
-    with clock("completion"):
+    with run.clock("completion"):
         if best.n_parts > config.merge_at_most or run.keep_parts(best.n_parts):
-            return np.unique(engine.to_host(best.parts), return_inverse=True)[1].astype(np.int32)
-        enough = problem.max_parts is None or best.n_parts <= problem.max_parts
+            numbers = engine.xp.unique(best.parts, return_inverse=True)[1]
+            return numbers.astype(np.int32), best.valid
+        most = run.problem.max_parts
+        enough = most is None or best.n_parts <= most
         if best.table is None:
             best = run.examine(best.parts, best.n_parts)
-        merged: Array = engine.to_host(run.merge(finest.slim, best, limits, hasty=enough)[0])
-        return merged
+        merged, n_parts = run.merge(run.finest.slim, best, run.limits, hasty=enough)
+        return merged, best.valid and (most is None or n_parts <= most)
 
 
 def _lean(state: State) -> State:

@@ -20,6 +20,7 @@ class CompressionConfig:
         finest, coarsest: a class is split into chunks of at most 1/finest .. 1/coarsest of a part.
         nodes: the finest chunks that leave at most this many nodes are searched.
         step: chunks of the level between neurons and the searched level are finer by this factor.
+        whole_pins: neurons of larger networks stay in their finest chunks, if that can be valid.
     """
 
     rounds: int = 4
@@ -28,6 +29,7 @@ class CompressionConfig:
     coarsest: int = 16
     nodes: int = 2000
     step: int = 8
+    whole_pins: int = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,6 @@ class RefinementConfig:
         patience: rounds without a new best that end a level.
         polish_patience: the same on levels that compression made, where single moves gain little.
         polish_pins: most pins x rounds there, but two rounds at least.
-        polish_least: levels there for which that leaves fewer rounds than this are not refined.
         temperature: at first, moves that lose up to this share of a node's ties are proposed.
         coarse_prices, fine_prices: prices of overload over the rounds, in units of its average worth.
         polish_prices: the same where a searched partition is refined.
@@ -116,7 +117,6 @@ class RefinementConfig:
     patience: int = 12
     polish_patience: int = 2
     polish_pins: int = 50_000_000
-    polish_least: int = 0
     temperature: float = 0.15
     coarse_prices: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     fine_prices: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)

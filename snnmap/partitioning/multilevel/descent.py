@@ -216,9 +216,8 @@ def complete(
 
 
 def _polish_rounds(rounds: int, level: Level, knobs: RefinementConfig) -> int:
-    """Fewer rounds where compression made the level and each takes long, or none."""
-    fitting = knobs.polish_pins // max(level.n_pins, 1)
-    return min(rounds, max(fitting, 2)) if fitting >= knobs.polish_least else 0
+    """Fewer rounds where compression made the level and each takes long."""
+    return min(rounds, max(knobs.polish_pins // max(level.n_pins, 1), 2))
 
 
 def small(level: Level, config: Config) -> bool:
