@@ -75,6 +75,12 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
     n = len(starts)
     if n == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new = np.empty(n, bool)
+    for_chunks(_rows.differ_from_last, n, pins, starts, counts, new, grain=4096)
+    heads = np.flatnonzero(new)
+    if 2 * len(heads) < n:  # many follow their like: only the first of each run is looked up
+        group, firsts = group_equal_rows(pins, starts[heads], counts[heads])
+        return group[offsets_of(new)[1:] - 1], heads[firsts]
     hashes = np.empty((n, 2), np.uint64)
     for_chunks(_rows.hash_rows, n, pins, starts, counts, hashes, grain=256)
     representative = np.empty(n, np.int64)

@@ -107,6 +107,20 @@ def hash_rows(pins, starts, counts, hashes, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def differ_from_last(pins, starts, counts, new, start, stop):
+    """new[i] = whether row i differs from the row before it."""
+    for row in range(start, stop):
+        same = row > 0 and counts[row] == counts[row - 1]
+        if same:
+            a, b = uint64(starts[row]), uint64(starts[row - 1])
+            for j in range(uint64(counts[row])):
+                if pins[a + j] != pins[b + j]:
+                    same = False
+                    break
+        new[row] = not same
+
+
+@njit(cache=True, nogil=True)
 def first_with_hash(hashes, representative):
     """representative[i] = first row with the hash of row i; returns how many hashes there are."""
     n_slots = 16
