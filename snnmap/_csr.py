@@ -164,3 +164,19 @@ def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
     rows = np.empty(len(pins), np.int32)
     map_tasks(_rows.scatter_rows, [(offsets, pins, cursor, rows, a, b) for a, b in ranges])
     return out_offsets, rows
+
+
+def sort_places(items: Array, n: int) -> tuple[Array, Array]:
+    """(offsets int64[n + 1], places int32): for each id 0..n-1 where it stands in `items`, ascending.
+
+    `items` is int32 and shorter than 2**31.
+    """
+    n_chunks = min(thread_count(), 8) if len(items) > 1 << 18 else 1
+    ranges = chunk_bounds(n, n_chunks)
+    counts = np.zeros(n, np.int64)
+    map_tasks(_rows.count_pins, [(items, counts, a, b) for a, b in ranges])
+    offsets = offsets_of(counts)
+    cursor = offsets[:-1].copy()
+    places = np.empty(len(items), np.int32)
+    map_tasks(_rows.scatter_places, [(items, cursor, places, a, b) for a, b in ranges])
+    return offsets, places

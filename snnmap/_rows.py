@@ -338,3 +338,13 @@ def find_in_rows(offsets, pins, rows, ids, found, start, stop):
             else:
                 high = middle
         found[i] = low < end and pins[low] == ids[i]
+
+
+@njit(cache=True, nogil=True)
+def scatter_places(items, cursor, places, low, high):
+    """Append every place in `items` to the list of the id there, of ids in [low, high)."""
+    for j in range(len(items)):
+        item = items[j]
+        if low <= item < high:
+            places[cursor[item]] = j
+            cursor[item] += 1

@@ -337,19 +337,23 @@ class Hypergraph:
         return self._with_groups(offsets, pins, group[self.hedge_groups], len(firsts))
 
     def _with_groups(self, offsets: Array, pins: Array, groups: Array, n_groups: int) -> Hypergraph:
-        each = np.arange(self.n_hedges + 1)
-        hedge_offsets, order = _csr.transpose(each, groups.astype(np.int32), n_groups)
-        counts = np.diff(self.source_offsets)[order]
-        source_offsets = _csr.offsets_of(counts)
+        hedge_offsets, order = _csr.sort_places(groups.astype(np.int32), n_groups)
+        counts = np.diff(self.source_offsets)
+        if (counts == 1).all():
+            source_offsets, sources = self.source_offsets, self.sources[order]
+        else:
+            counts = counts[order]
+            source_offsets = _csr.offsets_of(counts)
+            sources = _csr.take_rows(
+                self.sources, self.source_offsets[order], counts, source_offsets
+            )
         return replace(
             self,
             group_offsets=offsets,
             destinations=pins,
             hedge_offsets=hedge_offsets,
             source_offsets=source_offsets,
-            sources=_csr.take_rows(
-                self.sources, self.source_offsets[order], counts, source_offsets
-            ),
+            sources=sources,
             weights=self.weights[order],
             axon_counts=self.axon_counts[order],
         )

@@ -490,8 +490,7 @@ class CpuEngine:
 
     def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
         """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
-        single = np.arange(len(values) + 1, dtype=np.int64)
-        offsets, order = _csr.transpose(single, values.astype(np.int32), n_values)
+        offsets, order = _csr.sort_places(values.astype(np.int32), n_values)
         return order, offsets
 
     def number_chunks(

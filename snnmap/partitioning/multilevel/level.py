@@ -236,7 +236,9 @@ def make_level(
     n_nodes = len(resources)
     node_offsets, node_nets = _csr.transpose(net_offsets, net_pins, n_nodes)
     source_offsets, source_nodes = _writeable(source_offsets), _writeable(source_nodes)
-    out_offsets, out_nets, places = kct.invert(source_offsets, source_nodes, n_nodes)
+    out_offsets, places = _csr.sort_places(source_nodes, n_nodes)
+    nets = np.repeat(np.arange(len(source_offsets) - 1, dtype=np.int32), np.diff(source_offsets))
+    out_nets = nets[places]
     arrays = (
         net_offsets,
         net_pins,
