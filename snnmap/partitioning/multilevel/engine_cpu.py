@@ -305,6 +305,12 @@ class CpuEngine:
         """The best prefix of all moves in order of gain (see `choosing.py`)."""
         return choosing.choose_prefix(self, level, limits, state, targets, gains)
 
+    def for_merging(
+        self, level: Level, state: State, limits: Array
+    ) -> tuple[CpuEngine, Level, State, Array]:
+        """(engine that merges the parts of a state, and all that it needs where it works)."""
+        return self, level, state, limits
+
     # ---------------------------------------------------------------- coarsening
 
     def join_clusters(

@@ -5,6 +5,7 @@ Same methods, same integers; one file a phase (`gpu_coarsening.py`, `gpu_refinem
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,18 @@ import numpy as np
 from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
+
+HOST_ENTRIES = 3 << 20
+"""Parts are merged on the host if the table that tells their nets has at most so many entries."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
@@ -86,6 +92,21 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self._upload(a) for a in arrays))
+
+    def for_merging(
+        self, level: Level, state: State, limits: Array
+    ) -> tuple[Any, Level, State, Array]:
+        """(engine that merges the parts of a state, and all that it needs where it works).
+
+        The host merges where that is little work: a turn is short, and a device is slow at many small steps.
+        """
+        if len(state.table.parts) > HOST_ENTRIES:
+            return self, self.bring(level), state, limits
+        on_host = self.to_host
+        few = {name: on_host(getattr(level, name)) for name in ("net_weights", "counts")}
+        table = Table(*(on_host(array) for array in state.table))
+        state = replace(state, parts=on_host(state.parts), loads=on_host(state.loads), table=table)
+        return CpuEngine(), level._replace(**few), state, on_host(limits)
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

@@ -14,7 +14,7 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.level import Level, Problem
 
-_LEAST_SLICE, _SHORT_SLICE = 1 << 18, 1 << 15  # items, unless the network is large
+_LEAST_SLICE, _SHORT_SLICE = 1 << 21, 1 << 15  # items, unless the network is large
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _SCRATCH, _SHORT_SCRATCH = 1 << 28, 1 << 24  # bytes of hash tables in global memory
 
@@ -141,7 +141,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
     table = 16 * entries + 8 * level.n_nets
     piece = 17 * min(mode.slice_items, level.n_pins)
-    events = 28 * min(mode.slice_items // 4, (level.n_pins + n_sources) // 2)
+    events = 28 * min(mode.slice_items // 2, (level.n_pins + n_sources) // 2)
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
     round_ += max(table + events, piece) + (mode.scratch_bytes if work.wide else 0)
     below = 0 if mode.spills else lists + rest

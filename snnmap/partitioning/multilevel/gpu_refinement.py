@@ -160,7 +160,7 @@ class GpuRefinement(GpuRows):
         args = (event_offsets, n_nets, self.few_events, summary)
         self._run("sequence", "sum_up_events", n_nets, *args)
         n, n_large = (int(x) for x in self.to_host(summary))
-        moves, most = (parts, targets, ranks), self.slice_items // 4
+        moves, most = (parts, targets, ranks), self.slice_items // 2
         if n + (_SORTED * n if n_large else 0) <= most:
             self._replay_nets(level, table, moves, (counts, event_offsets, n, n_large), results)
             return

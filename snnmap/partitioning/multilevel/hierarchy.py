@@ -1,8 +1,8 @@
 """Levels from fine to coarse, of which only what is worked on takes much memory.
 
 The coarse levels of a network without structure shrink slowly: together they are more than twice
-the finest. So a level gives up its lists by node while it is not worked on, and a large coarse one
-is dropped altogether once the next is made. On the way back it is made again, by contracting the
+the finest. So a level gives up its lists by node while it is not worked on, and a large coarse one of a
+large network is dropped altogether once the next is made. On the way back it is made again, by contracting the
 finest level by the maps up to it; contraction numbers nets by their first pin set and orders
 everything, so that this gives the same arrays.
 """
@@ -16,6 +16,7 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # of the engine's array library
 
+KEPT_PINS = 1 << 22  # all levels of a network with fewer are kept
 KEPT_SHARE = 8  # a coarse level is kept if it has at most one in so many pins of the finest
 
 
@@ -107,7 +108,8 @@ class Hierarchy:
         else:
             finer = self._finest.shed()
         level: Level = self._engine.contract_nets(finer, clusters, n_clusters)
-        if self._levels and KEPT_SHARE * finer.n_pins > self._finest.slim.n_pins:
+        n_pins = self._finest.slim.n_pins
+        if self._levels and n_pins >= KEPT_PINS and KEPT_SHARE * finer.n_pins > n_pins:
             self._levels[-1] = None
         self._append(level, clusters)
         del finer

@@ -82,8 +82,9 @@ class Run:
 
         Unless `hasty`, time does not matter: there are more parts than allowed.
         """
-        return merge_parts(
-            self.engine,
+        engine, level, state, limits = self.engine.for_merging(level, state, limits)
+        merged, n_parts = merge_parts(
+            engine,
             level,
             state.parts,
             state.n_parts,
@@ -92,3 +93,4 @@ class Run:
             limits,
             self.progress if hasty else SILENT,
         )
+        return self.engine.from_host(merged), n_parts

@@ -53,6 +53,7 @@ def test_levels_are_made_again(seed: int, share: int) -> None:
     level = twins.random_level(rng, n_nodes=60, n_nets=50, mean_pins=6)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hierarchy, "KEPT_SHARE", share)
+        patch.setattr(hierarchy, "KEPT_PINS", 0)
         found, levels = build(level, random_maps(rng, 60, 4))
     assert len(found) == len(levels)
     for depth in (4, 2, 0, 3, 1):
@@ -71,6 +72,7 @@ def test_large_levels_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     level = twins.random_level(rng, n_nodes=3000, n_nets=2000, mean_pins=60)
     monkeypatch.setattr(hierarchy, "KEPT_SHARE", 2)
+    monkeypatch.setattr(hierarchy, "KEPT_PINS", 0)
     found, levels = build(level, random_maps(rng, 3000, 6))
     assert [one is None for one in found._levels] == [
         2 * b.n_pins > level.n_pins for b in levels[1:-1]
