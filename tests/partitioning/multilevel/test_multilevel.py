@@ -15,7 +15,7 @@ from snnmap.errors import ConfigError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.networks import load_network
-from snnmap.partitioning import metrics
+from snnmap.partitioning import metrics, multilevel
 from snnmap.partitioning.feasibility import find_impossible
 from snnmap.partitioning.multilevel import (
     PRESETS,
@@ -295,6 +295,28 @@ def test_same_seed_same_parts_with_any_number_of_threads(
     assert (found[0].parts == found[2].parts).all()
     other = partition_multilevel(h, limits, config=changes, seed=4)
     assert not np.array_equal(found[0].parts, other.parts)
+
+
+@pytest.mark.parametrize("valid", [True, False])
+def test_neurons_of_a_large_network_stay_in_their_chunks(
+    valid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h = load_network("lenet")
+    limits = Limits(max_size=1024, max_inbound=4096)
+    sizes: list[int] = []
+
+    def solve_levels(run: Any, levels: Any, seed: int) -> tuple[Any, bool]:
+        sizes.append(run.level.n_nodes)
+        parts, ok = solve(run, levels, seed)
+        return parts, ok and valid
+
+    solve = multilevel.solve_levels
+    monkeypatch.setattr(multilevel, "solve_levels", solve_levels)
+    changes = BRIEF | {"compression": {"whole_pins": 0}}
+    found = partition_multilevel(h, limits, engine="cpu", config=changes, seed=2)
+    assert verify_partition(h, found.parts, limits).ok
+    assert sizes[0] < h.n_nodes // 2
+    assert sizes[1:] == ([] if valid else [h.n_nodes])  # else again, neuron by neuron
 
 
 def test_expired_progress_still_gives_a_valid_partition() -> None:
