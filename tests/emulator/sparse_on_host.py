@@ -25,6 +25,9 @@ class csr_matrix:  # noqa: N801  (CuPy's name)
     def __getitem__(self, rows: slice) -> csr_matrix:
         return csr_matrix(self._own[rows])
 
+    def tocsr(self) -> csr_matrix:
+        return csr_matrix(self._own.tocsr())
+
     @property
     def nnz(self) -> int:
         return int(self._own.nnz)

@@ -81,7 +81,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.planned = plan.needed
-        self.most_products = max(self.slice_items, 1 << 20)
+        self.most_products = self.slice_items
         self.device.planned = str(plan)
         return self.bring(level)
 

@@ -70,7 +70,7 @@ def merge_parts(
             shared = [known[rows][:, able] for known in shared]
             small, fits = _fit_together(xp, loads, limits, n_additive)
         some = _rows(engine, touching, small)
-        shared = shared or [_gram(some, touching, column) for column in columns]
+        shared = shared or [_gram(engine, some, touching, column) for column in columns]
         for c, load in enumerate(range(n_additive, len(limits))):
             fits &= loads[small, load][:, None] + loads[None, :, load] - shared[c] <= limits[load]
         wish = xp.where(fits, shared[-1], -1.0)
@@ -104,7 +104,7 @@ def merge_parts(
         grown[changed] = True
         some = _rows(engine, touching, changed)
         for i, column in enumerate(columns):
-            known, new = shared[i][rows][:, kept], _gram(some, touching, column)
+            known, new = shared[i][rows][:, kept], _gram(engine, some, touching, column)
             known[grown[still]] = new[_is_small(loads[changed], limits)]
             known[:, changed] = new.T[still]
             shared[i] = known
@@ -151,17 +151,20 @@ def _shared_nets(
     nets = nets[firsts]
     columns = [level.counts[nets, c].astype(np.float64) for c in range(level.counts.shape[1])]
     columns.append(level.net_weights[nets].astype(np.float64))
-    ends = xp.cumsum(table.offsets[nets + 1] - table.offsets[nets])  # all entries of these nets
-    ids = xp.arange(int(ends[-1]) if len(nets) else 0)
-    places = xp.searchsorted(ends, ids, side="right")
-    entries = ids - ends[places] + table.offsets[nets + 1][places]
+    lasts = table.offsets[nets + 1]
+    ends = xp.cumsum(lasts - table.offsets[nets])  # all entries of these nets
+    entries = xp.arange(int(ends[-1]) if len(nets) else 0)
+    places = xp.searchsorted(ends, entries, side="right").astype(np.int32)
+    entries += (lasts - ends)[places]
     rows = xp.full(n_parts, -1, np.int32)
     rows[some_parts] = xp.arange(len(some_parts))
     rows = rows[table.parts[entries]]
-    touches = xp.flatnonzero((table.pins[entries] > 0) & (rows >= 0))
-    ones = xp.ones(len(touches), np.float64)
+    touch = (table.pins[entries] > 0) & (rows >= 0)
+    del entries  # each of these arrays is as large as the table
+    rows, places = rows[touch], places[touch]
+    ones = xp.ones(len(rows), np.float64)
     shape = (len(some_parts), max(len(nets), 1))
-    return engine.sparse.csr_matrix((ones, (rows[touches], places[touches])), shape=shape), columns
+    return engine.sparse.csr_matrix((ones, (rows, places)), shape=shape), columns
 
 
 def _renumber(xp: Any, parts: Array, n_parts: int, used: Array, numbers: Array) -> Array:
@@ -178,11 +181,20 @@ def _rows(engine: Any, matrix: Any, ids: Array) -> Any:
     return engine.sparse.csr_matrix(picks, shape=(len(ids), matrix.shape[0])) @ matrix
 
 
-def _gram(some: Any, all_parts: Any, column: Array) -> Array:
-    """float64[k_some, k]: the sum of `column` over the nets that two parts share."""
+def _gram(engine: Any, some: Any, all_parts: Any, column: Array) -> Array:
+    """float64[k_some, k]: the sum of `column` over the nets that two parts share.
+
+    In blocks of rows, of about as many products of two entries each as the engine has memory for.
+    """
     scaled = some.copy()
     scaled.data *= column[scaled.indices]
-    return (all_parts @ scaled.T).toarray().T
+    others, (k, n_nets) = scaled.T, all_parts.shape
+    n_blocks = some.nnz * -(-all_parts.nnz // n_nets) // engine.most_products + 1
+    if n_blocks == 1:
+        return (all_parts @ others).toarray().T
+    others, step = others.tocsr(), -(-k // n_blocks)
+    blocks = [(all_parts[a : a + step] @ others).toarray() for a in range(0, k, step)]
+    return engine.xp.concatenate(blocks).T
 
 
 def _pair_up(mates: Array, worth: Array, most: int) -> Array:

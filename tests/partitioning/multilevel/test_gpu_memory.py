@@ -147,7 +147,9 @@ def test_plan_that_was_wrong(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("step", ["contract", "moves", "sequence", "refine", "match", "compress"])
+@pytest.mark.parametrize(
+    "step", ["contract", "moves", "sequence", "refine", "match", "compress", "merge"]
+)
 @pytest.mark.parametrize("spills", [False, True])
 def test_steps_in_small_pieces(
     monkeypatch: pytest.MonkeyPatch, kind: str, step: str, spills: bool
