@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -289,12 +290,38 @@ cuda = SimpleNamespace(
     memory=SimpleNamespace(OutOfMemoryError=_OutOfMemoryError),
     alloc_pinned_memory=bytearray,
     Event=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda stream: None),
+    using_allocator=nullcontext,
     get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
 )
 
 
-def get_default_memory_pool() -> Any:
-    """A pool that keeps nothing."""
-    return SimpleNamespace(
-        free_bytes=lambda: 0, total_bytes=lambda: memory.live, free_all_blocks=lambda: None
-    )
+class _Pool:
+    """A pool that keeps nothing, and allocates nothing: arrays here have memory of their own."""
+
+    def __init__(self) -> None:
+        self._limit = 0
+
+    def free_bytes(self) -> int:
+        return 0
+
+    def used_bytes(self) -> int:
+        return memory.live
+
+    def total_bytes(self) -> int:
+        return memory.live
+
+    def free_all_blocks(self) -> None:
+        pass
+
+    def get_limit(self) -> int:
+        return self._limit
+
+    def set_limit(self, size: int) -> None:
+        self._limit = size
+
+
+_pool = _Pool()
+
+
+def get_default_memory_pool() -> _Pool:
+    return _pool

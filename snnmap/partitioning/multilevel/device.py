@@ -101,6 +101,7 @@ class Device:
             self.xp.cuda.nvrtc.NVRTCError,
         )
         self._last = ""
+        self._guards = 0  # that are open
         self._granted: dict[int, int] = {}  # bytes of dynamic shared memory, by kernel
         with self.guard():
             current = runtime.getDevice()
@@ -164,11 +165,37 @@ class Device:
         free, _ = self.xp.cuda.runtime.memGetInfo()
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
+    def keep_within(self, n_bytes: int) -> None:
+        """Until the guard ends, let the pool keep freed blocks only up to so many bytes in all.
+
+        Without a guard, whose allocator knows what to do at the limit, nothing changes.
+        """
+        pool = self.xp.get_default_memory_pool()
+        if self._guards:
+            pool.set_limit(size=int(pool.used_bytes()) + n_bytes)
+
+    def _allocate(self, n_bytes: int) -> Any:
+        """From the pool; at its limit it lets go what it only keeps, and then the limit."""
+        pool = self.xp.get_default_memory_pool()
+        try:
+            return pool.malloc(n_bytes)
+        except self.xp.cuda.memory.OutOfMemoryError:
+            pool.free_all_blocks()
+        try:
+            return pool.malloc(n_bytes)
+        except self.xp.cuda.memory.OutOfMemoryError:
+            pool.set_limit(size=0)
+        return pool.malloc(n_bytes)
+
     @contextmanager
     def guard(self) -> Iterator[None]:
         """Turn what goes wrong on the device into one :class:`EngineError`."""
+        pool = self.xp.get_default_memory_pool()
+        limit = pool.get_limit()
+        self._guards += 1
         try:
-            yield
+            with self.xp.cuda.using_allocator(self._allocate):
+                yield
         except self.xp.cuda.memory.OutOfMemoryError:
             free, total = (n / 2**30 for n in self.xp.cuda.runtime.memGetInfo())
             planned = f"; planned: {self.planned}" if self.planned else ""
@@ -182,6 +209,9 @@ class Device:
             raise EngineError(
                 f"the GPU failed at or before {where}: {reason}; --engine cpu works"
             ) from None
+        finally:
+            self._guards -= 1
+            pool.set_limit(size=limit)
 
 
 def _argument(value: Any) -> Any:

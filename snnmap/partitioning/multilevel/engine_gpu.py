@@ -34,7 +34,6 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
 
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
-        planned: bytes of device memory at the peak.
         most_products: of two entries, in one product of sparse matrices, whose memory they take.
 
     Raises:
@@ -43,7 +42,6 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
 
     name = "gpu"
     spills: bool = False
-    planned: int = 1 << 62
     most_products: int = 1 << 62
 
     def __init__(self) -> None:
@@ -80,9 +78,9 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
-        self.planned = plan.needed
         self.most_products = self.slice_items
         self.device.planned = str(plan)
+        self.device.keep_within(plan.needed)
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:
@@ -122,11 +120,8 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
         return level._replace(node_offsets=node_offsets, node_nets=node_nets)
 
     def tidy(self) -> None:
-        """Give memory that the pool keeps back to the device where it is more than planned."""
+        """Forget what was kept for a level."""
         self._listed = (None, 0, None)
-        pool = self.xp.get_default_memory_pool()
-        if pool.total_bytes() > self.planned:
-            pool.free_all_blocks()
 
     def download(self, level: Level) -> Level:
         """The level on the host."""

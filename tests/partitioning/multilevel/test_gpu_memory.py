@@ -27,7 +27,8 @@ from snnmap.partitioning.multilevel.gpu_memory import (
 )
 from snnmap.partitioning.multilevel.level import Level, pose_problem
 from snnmap.progress import Progress
-from tests.emulator.cupy_on_host import memory
+from tests.emulator import cupy_on_host
+from tests.emulator.cupy_on_host import cuda, memory
 from tests.emulator.starting import KINDS, emulate, start_gpu
 from tests.partitioning.multilevel import twins
 
@@ -207,3 +208,46 @@ def test_what_is_foreseen() -> None:
     found = {name: foresee(problem, config) for name, config in PRESETS.items()}
     assert {name for name, work in found.items() if work.wide} == {"paper"}
     assert {work.least_parts for work in found.values()} == {5}
+
+
+class FullPool:
+    """A pool that has no room until it lets go of blocks, or of its limit."""
+
+    def __init__(self, helps: str) -> None:
+        self.helps = helps
+        self.done: list[str] = []
+
+    def malloc(self, n_bytes: int) -> int:
+        if self.helps not in self.done:
+            raise cuda.memory.OutOfMemoryError
+        return n_bytes
+
+    def free_all_blocks(self) -> None:
+        self.done.append("blocks")
+
+    def set_limit(self, size: int) -> None:
+        assert size == 0
+        self.done.append("limit")
+
+
+@pytest.mark.parametrize("helps", ["blocks", "limit", "nothing"])
+def test_pool_at_its_limit(monkeypatch: pytest.MonkeyPatch, helps: str) -> None:
+    device, pool = start_gpu(GpuEngine, "emulated").device, FullPool(helps)
+    monkeypatch.setattr(cupy_on_host, "get_default_memory_pool", lambda: pool)
+    if helps == "nothing":
+        with pytest.raises(cuda.memory.OutOfMemoryError):
+            device._allocate(77)
+    else:
+        assert device._allocate(77) == 77
+    assert pool.done == ["blocks", "limit"][: 1 + (helps != "blocks")]
+
+
+def test_the_limit_ends_with_the_work(gpu: GpuEngine) -> None:
+    pool = cupy_on_host.get_default_memory_pool()
+    level = twins.random_level(np.random.default_rng(0), n_nodes=50, n_nets=20, mean_pins=5)
+    with gpu.guard():
+        before = memory.live
+        kept = gpu.upload(level)
+        assert pool.get_limit() == before + gpu.plan(level).lean
+    assert kept.n_nodes == 50
+    assert pool.get_limit() == 0
