@@ -71,9 +71,12 @@ class CpuEngine:
     """NumPy and Numba on the threads of this process.
 
     Attributes:
+        kept_pins, kept_share: all levels of a network with fewer pins are kept; else a coarse one that
+            has at most one in so many pins of the finest.
         most_products: of two entries, in one product of sparse matrices.
     """
 
+    kept_pins, kept_share = 0, 8
     most_products = 1 << 62
 
     name = "cpu"

@@ -34,6 +34,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
 
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
+        kept_pins, kept_share: which coarse levels are kept (see the twin).
         most_products: of two entries, in one product of sparse matrices, whose memory they take.
 
     Raises:
@@ -42,6 +43,8 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
 
     name = "gpu"
     spills: bool = False
+    kept_pins: int = 1 << 22
+    kept_share: int = 4
     most_products: int = 1 << 62
 
     def __init__(self) -> None:
@@ -79,6 +82,9 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.most_products = self.slice_items
+        self.kept_share = (
+            1 if self.spills else 4
+        )  # bringing a level back is less than making it again
         self.device.planned = str(plan)
         self.device.keep_within(plan.needed)
         return self.bring(level)

@@ -150,7 +150,12 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
         2 * lists + rest + round_,
         2 * lists + 2 * rest + piece + 64 * n_sources + 80 * level.n_nets,
         below and below + 2 * lists * 4 // 5 + rest + round_,
-        below + lists // 2 + rest + table + 52 * entries + 60 * merged * merged,
+        below
+        + lists * (1 if mode.spills else 2) // 4
+        + rest
+        + table
+        + 52 * entries
+        + 60 * merged * merged,
     )
 
 

@@ -16,9 +16,6 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # of the engine's array library
 
-KEPT_PINS = 1 << 22  # all levels of a network with fewer are kept
-KEPT_SHARE = 8  # a coarse level is kept if it has at most one in so many pins of the finest
-
 
 class Finest:
     """The finest level; its lists by node come and go."""
@@ -108,8 +105,9 @@ class Hierarchy:
         else:
             finer = self._finest.shed()
         level: Level = self._engine.contract_nets(finer, clusters, n_clusters)
-        n_pins = self._finest.slim.n_pins
-        if self._levels and n_pins >= KEPT_PINS and KEPT_SHARE * finer.n_pins > n_pins:
+        n_pins, engine = self._finest.slim.n_pins, self._engine
+        large = n_pins >= engine.kept_pins and engine.kept_share * finer.n_pins > n_pins
+        if self._levels and large:
             self._levels[-1] = None
         self._append(level, clusters)
         del finer

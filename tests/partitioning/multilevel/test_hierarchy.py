@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnmap.partitioning.multilevel import hierarchy
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.hierarchy import Finest, Hierarchy
 from snnmap.partitioning.multilevel.level import Level
@@ -52,8 +51,8 @@ def test_levels_are_made_again(seed: int, share: int) -> None:
     rng = np.random.default_rng(seed)
     level = twins.random_level(rng, n_nodes=60, n_nets=50, mean_pins=6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchy, "KEPT_SHARE", share)
-        patch.setattr(hierarchy, "KEPT_PINS", 0)
+        patch.setattr(ENGINE, "kept_share", share)
+        patch.setattr(ENGINE, "kept_pins", 0)
         found, levels = build(level, random_maps(rng, 60, 4))
     assert len(found) == len(levels)
     for depth in (4, 2, 0, 3, 1):
@@ -71,8 +70,8 @@ def test_large_levels_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("snnmap.partitioning.multilevel.engine_cpu._SMALL_PINS", 0)
     rng = np.random.default_rng(5)
     level = twins.random_level(rng, n_nodes=3000, n_nets=2000, mean_pins=60)
-    monkeypatch.setattr(hierarchy, "KEPT_SHARE", 2)
-    monkeypatch.setattr(hierarchy, "KEPT_PINS", 0)
+    monkeypatch.setattr(ENGINE, "kept_share", 2)
+    monkeypatch.setattr(ENGINE, "kept_pins", 0)
     found, levels = build(level, random_maps(rng, 3000, 6))
     assert [one is None for one in found._levels] == [
         2 * b.n_pins > level.n_pins for b in levels[1:-1]
