@@ -16,7 +16,7 @@ from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
-from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, Plan, Work, plan_memory
+from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.upload import Uploader
@@ -43,7 +43,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
 
     name = "gpu"
     spills: bool = False
-    kept_pins: int = 1 << 22
+    kept_pins: int = KEPT_PINS
     kept_share: int = 4
     most_products: int = 1 << 62
 
@@ -82,9 +82,7 @@ class GpuEngine(GpuCoarsening, GpuChoosing):
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.most_products = self.slice_items
-        self.kept_share = (
-            1 if self.spills else 4
-        )  # bringing a level back is less than making it again
+        self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
         self.device.keep_within(plan.needed)
         return self.bring(level)

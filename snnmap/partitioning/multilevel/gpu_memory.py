@@ -14,6 +14,9 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.level import Level, Problem
 
+KEPT_PINS = (
+    1 << 22
+)  # all levels of a network with fewer pins stay on the device, unless it is short
 _LEAST_SLICE, _SHORT_SLICE = 1 << 21, 1 << 15  # items, unless the network is large
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _SCRATCH, _SHORT_SCRATCH = 1 << 28, 1 << 24  # bytes of hash tables in global memory
@@ -145,6 +148,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
     round_ += max(table + events, piece) + (mode.scratch_bytes if work.wide else 0)
     below = 0 if mode.spills else lists + rest
+    below += 3 * lists // 2 if below and level.n_pins < KEPT_PINS else 0
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
     return max(
         2 * lists + rest + round_,
