@@ -46,7 +46,8 @@ class Table(NamedTuple):
 
 
 _NO_TABLE = Table(np.zeros(1, np.int64), *(np.zeros(0, t) for t in (np.int32, np.int32, np.int64)))
-_MANY = 4  # with more than every fourth net changed, the table is made anew
+_MANY, _MANY_OF_LARGE = 4, 16  # with more than one in so many nets changed, the table is made anew
+_LARGE_PINS = 1 << 22  # of levels where two tables matter
 _OFTEN = 8  # with more than every eighth node on the move, all nets are looked at
 
 
@@ -152,8 +153,11 @@ class CpuEngine:
         n_parts, n_additive = len(loads), level.resources.shape[1]
         many = _OFTEN * len(moved) > level.n_nodes
         changed = np.zeros(0, bool) if many else self._nets_of(level, moved)
-        if many or _MANY * np.count_nonzero(changed) > level.n_nets:
-            del table  # two of them are too much for large networks
+        share = _MANY if level.n_pins < _LARGE_PINS else _MANY_OF_LARGE
+        if many or share * np.count_nonzero(changed) > level.n_nets:
+            del table  # before the new one is made
+            if level.n_pins >= _LARGE_PINS:
+                self.tidy()
             return self.measure(level, parts, n_parts)
         loads = loads.copy()
         for change, where in ((-1, old[moved]), (1, parts[moved])):

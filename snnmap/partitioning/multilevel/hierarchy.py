@@ -80,6 +80,7 @@ class Hierarchy:
         level = self._levels[depth - 1]
         if level is None:
             level = self._make_again(depth)
+            self._engine.tidy()
         whole: Level = self._engine.restore(level)
         return whole
 

@@ -69,7 +69,7 @@ def merge_parts(
             rows = xp.flatnonzero(fits.any(axis=1))
             shared = [known[rows][:, able] for known in shared]
             small, fits = _fit_together(xp, loads, limits, n_additive)
-        some = _rows(engine, touching, small)
+        some = touching if len(small) == k else _rows(engine, touching, small)
         shared = shared or [_gram(engine, some, touching, column) for column in columns]
         for c, load in enumerate(range(n_additive, len(limits))):
             fits &= loads[small, load][:, None] + loads[None, :, load] - shared[c] <= limits[load]
@@ -186,13 +186,15 @@ def _gram(engine: Any, some: Any, all_parts: Any, column: Array) -> Array:
 
     In blocks of rows, of about as many products of two entries each as the engine has memory for.
     """
+    k, n_nets = all_parts.shape
     scaled = some.copy()
     scaled.data *= column[scaled.indices]
-    others, (k, n_nets) = scaled.T, all_parts.shape
+    others = scaled.T.tocsr()
+    del scaled  # as large as the others
     n_blocks = some.nnz * -(-all_parts.nnz // n_nets) // engine.most_products + 1
     if n_blocks == 1:
         return (all_parts @ others).toarray().T
-    others, step = others.tocsr(), -(-k // n_blocks)
+    step = -(-k // n_blocks)
     blocks = [(all_parts[a : a + step] @ others).toarray() for a in range(0, k, step)]
     return engine.xp.concatenate(blocks).T
 
