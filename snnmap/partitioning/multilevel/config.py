@@ -29,7 +29,7 @@ class CompressionConfig:
     coarsest: int = 16
     nodes: int = 2000
     step: int = 8
-    whole_pins: int = 1 << 40
+    whole_pins: int = 12_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ PRESETS: dict[str, Config] = {
     ),
     "default": Config(),
     "quality": Config(
-        compression=CompressionConfig(nodes=3000),
+        compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
         search=SearchConfig(population=48, batch=32, generations=60, restarts=4),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
