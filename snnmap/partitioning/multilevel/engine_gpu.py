@@ -23,7 +23,7 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-HOST_ENTRIES = 3 << 20
+HOST_ENTRIES = 1 << 17
 """Parts are merged on the host if the table that tells their nets has at most so many entries."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
