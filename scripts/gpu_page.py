@@ -75,7 +75,7 @@ def tables(record: Record) -> str:
         phases = run["phases_ms"]
         spent = " | ".join(f"{phases.get(phase, 0):.0f}" for phase in PHASES)
         lines.append(
-            f"| {run['network']} | {1e3 * run['level_bytes'] / BANDWIDTH:.2f} | {spent} "
+            f"| {run['network']} | {1e3 * run['level_bytes'] / BANDWIDTH:.3f} | {spent} "
             f"| {phases['posing']:.0f} | {phases['upload']:.0f} |"
         )
     files = [run for run in runs if run.get("from_file_ms")]
