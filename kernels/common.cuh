@@ -72,7 +72,8 @@ __device__ __forceinline__ i64 row_of(const i64* offsets, i64 n_rows, i64 place)
 }
 
 // First place in the ascending items[first : last] that is not below `item`.
-__device__ __forceinline__ i64 lower_bound(const i32* items, i64 first, i64 last, i32 item) {
+template <class T>
+__device__ __forceinline__ i64 lower_bound(const T* items, i64 first, i64 last, T item) {
     while (first < last) {
         const i64 middle = (first + last) >> 1;
         if (items[middle] < item)
@@ -81,6 +82,27 @@ __device__ __forceinline__ i64 lower_bound(const i32* items, i64 first, i64 last
             last = middle;
     }
     return first;
+}
+
+const int CHUNK = 16;  // consecutive items of a thread, so that long and short rows cost the same
+
+// sums[row * stride] += value_of(item) summed over the row's items.
+// For one chunk of items a thread, whatever row they belong to: reads items once (a warp 2 kB at a
+// time), one atomic for each row and chunk. Deterministic: wrapping integer sums.
+template <class Value>
+__device__ __forceinline__ void add_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
+                                         i64* sums, i64 stride, Value value_of) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
+    if (j >= n_items) return;
+    const i64 stop = smaller(j + CHUNK, n_items);
+    i64 row = row_of(offsets, n_rows, j);
+    while (j < stop) {
+        const i64 end = smaller(offsets[row + 1], stop);
+        u64 total = 0;
+        for (; j < end; ++j) total += value_of(items[j]);
+        if (total != 0) add64(sums + row * stride, static_cast<i64>(total));
+        ++row;
+    }
 }
 
 // ------------------------------------------------------------------------------------ groups

@@ -1,8 +1,6 @@
 // Passes over rows of ids in CSR form, and lists of rows by the size of the table they need.
 #include "common.cuh"
 
-const int CHUNK = 16;  // consecutive items of a thread, so that long and short rows cost the same
-
 // out[i] = mix64(values[i]).
 // Parallel over values; one read and one write each. Pure map.
 extern "C" __global__ void mix_values(const u64* values, u64* out, i64 n) {
@@ -29,22 +27,11 @@ extern "C" __global__ void scatter_add32(i64* target, const i32* index, const i6
 }
 
 // sums[row * sum_stride] += sum over the row's items of values[item * value_stride].
-// Parallel over chunks of items, whatever row they belong to; reads items once (a warp 2 kB at a
-// time), gathers values, one atomic for each row and chunk. Deterministic: wrapping integer sums.
+// Parallel over chunks of items (see add_rows); gathers values.
 extern "C" __global__ void sum_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
                                     const i64* values, i64 value_stride, i64* sums, i64 sum_stride) {
-    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
-    if (j >= n_items) return;
-    const i64 stop = smaller(j + CHUNK, n_items);
-    i64 row = row_of(offsets, n_rows, j);
-    while (j < stop) {
-        const i64 end = smaller(offsets[row + 1], stop);
-        u64 total = 0;
-        const bool some = j < end;
-        for (; j < end; ++j) total += static_cast<u64>(values[items[j] * value_stride]);
-        if (some) add64(sums + row * sum_stride, static_cast<i64>(total));
-        ++row;
-    }
+    add_rows(offsets, n_rows, items, n_items, sums, sum_stride,
+             [&](i32 item) { return static_cast<u64>(values[item * value_stride]); });
 }
 
 // keys[j] = major << 32 | minor: the row of item j and the item; `majors` renames rows, `map` items
@@ -77,15 +64,7 @@ extern "C" __global__ void unpack_keys(const i64* keys, i64 n, i64 n_majors, i64
     const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) minors[i] = static_cast<i32>(keys[i] & 0xFFFFFFFFll);
     if (i > n_majors) return;
-    i64 low = 0, high = n;
-    while (low < high) {
-        const i64 middle = (low + high) >> 1;
-        if (keys[middle] >> 32 < i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    offsets[i] = low;
+    offsets[i] = lower_bound(keys, 0, n, i << 32);
 }
 
 // swapped[i] = key i with its major and its minor exchanged.
@@ -96,21 +75,10 @@ extern "C" __global__ void swap_keys(const i64* keys, i64 n, i64* swapped) {
 }
 
 // hashes[row] += sum of the hashes of the row's items.
-// Parallel over chunks of items; reads items once, one atomic for each row and chunk. Deterministic:
-// wrapping integer sums.
+// Parallel over chunks of items (see add_rows).
 extern "C" __global__ void hash_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items, i64* hashes) {
-    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
-    if (j >= n_items) return;
-    const i64 stop = smaller(j + CHUNK, n_items);
-    i64 row = row_of(offsets, n_rows, j);
-    while (j < stop) {
-        const i64 end = smaller(offsets[row + 1], stop);
-        u64 total = 0;
-        const bool some = j < end;
-        for (; j < end; ++j) total += mix64(static_cast<u64>(items[j]) * 0x9E3779B97F4A7C15ull + 1);
-        if (some) add64(hashes + row, static_cast<i64>(total));
-        ++row;
-    }
+    add_rows(offsets, n_rows, items, n_items, hashes, 1,
+             [](i32 item) { return mix64(static_cast<u64>(item) * 0x9E3779B97F4A7C15ull + 1); });
 }
 
 // representatives[row] = the first row in `order` with the same hash, firsts[row] = whether that is itself.

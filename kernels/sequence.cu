@@ -2,24 +2,12 @@
 // snnmap/partitioning/multilevel/_kernels_sequence.py; both give the same integers.
 #include "common.cuh"
 
-const int EVENT_CHUNK = 16;  // consecutive items of a thread
-
 // counts[g] += items of row g that move (targets[item] >= 0).
-// Parallel over chunks of items; reads items once, gathers targets (cached), one atomic for each row
-// and chunk. Deterministic: counts.
+// Parallel over chunks of items (see add_rows); gathers targets (cached).
 extern "C" __global__ void count_events(const i64* offsets, i64 n_nets, const i32* items, i64 n_items,
                                         const i32* targets, i64* counts) {
-    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * EVENT_CHUNK;
-    if (j >= n_items) return;
-    const i64 stop = smaller(j + EVENT_CHUNK, n_items);
-    i64 g = row_of(offsets, n_nets, j);
-    while (j < stop) {
-        const i64 end = smaller(offsets[g + 1], stop);
-        i64 count = 0;
-        for (; j < end; ++j) count += targets[items[j]] >= 0;
-        if (count != 0) add64(counts + g, count);
-        ++g;
-    }
+    add_rows(offsets, n_nets, items, n_items, counts, 1,
+             [&](i32 item) { return static_cast<u64>(targets[item] >= 0); });
 }
 
 // summary[0] = events in all, summary[1] += nets with more than `few`.
@@ -41,9 +29,9 @@ extern "C" __global__ void list_events(const i64* offsets, i64 n_nets, const i32
                                        const i32* targets, const i32* ranks, u64* cursors, i64* event_keys,
                                        i32* event_nodes, i32* event_origins, i32* event_targets,
                                        i64* event_weights) {
-    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * EVENT_CHUNK;
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
     if (j >= n_items) return;
-    const i64 stop = smaller(j + EVENT_CHUNK, n_items);
+    const i64 stop = smaller(j + CHUNK, n_items);
     i64 g = row_of(offsets, n_nets, j);
     for (; j < stop; ++j) {
         const i32 v = items[j];
@@ -149,9 +137,9 @@ extern "C" __global__ void effects_among_few(const i64* event_offsets, i64 n_net
 // Parallel over chunks of events; reads and writes each once. Pure map.
 extern "C" __global__ void take_events(const i64* event_offsets, const i64* nets, const i64* out_offsets,
                                        i64 n_nets, i64 n_out, const i64* event_keys, i64* places, i64* keys) {
-    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * EVENT_CHUNK;
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
     if (j >= n_out) return;
-    const i64 stop = smaller(j + EVENT_CHUNK, n_out);
+    const i64 stop = smaller(j + CHUNK, n_out);
     i64 i = row_of(out_offsets, n_nets, j);
     for (; j < stop; ++j) {
         while (j >= out_offsets[i + 1]) ++i;
