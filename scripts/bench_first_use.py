@@ -13,15 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from snnmap.bench.records import surroundings
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR_S = 30.0
@@ -64,15 +66,8 @@ def main() -> None:
         "later": later,
         "bar_s": BAR_S,
         "cache_mib": round(size / 2**20, 1),
-        "machine": {
-            "cpu": platform.machine(),
-            "cores": os.cpu_count(),
-            "load_before": round(load, 2),
-        },
-        "versions": {
-            "python": platform.python_version(),
-            **{p: version(p) for p in ("numpy", "numba", "llvmlite")},
-        },
+        "load_before": round(load, 2),
+        **surroundings(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
     print(json.dumps(record, indent=1))

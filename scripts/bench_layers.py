@@ -14,15 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from snnmap.bench.records import surroundings
 from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.parallel import thread_count
@@ -94,15 +93,8 @@ def main() -> None:
     rows = [run(name, args.preset, args.seed, args.repeat) for name in args.names]
     if args.out:
         record = {
-            "machine": {
-                "cpu": platform.processor() or platform.machine(),
-                "cores": os.cpu_count(),
-                "threads": thread_count(),
-            },
-            "versions": {
-                "python": platform.python_version(),
-                **{p: version(p) for p in ("numpy", "numba", "scipy")},
-            },
+            **surroundings(),
+            "threads": thread_count(),
             "date": time.strftime("%Y-%m-%d"),
             "rows": rows,
         }

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from snnmap.bench.records import surroundings
 from snnmap.limits import Limits
 
 SMALL, LARGE = Limits(max_size=1024, max_inbound=4096), Limits(max_size=4096, max_inbound=65536)
@@ -90,11 +88,7 @@ def main() -> None:
     if args.out:
         record = {
             "preset": args.preset,
-            "machine": {"cpu": platform.machine(), "cores": os.cpu_count()},
-            "versions": {
-                "python": platform.python_version(),
-                **{p: version(p) for p in ("numpy", "numba", "scipy")},
-            },
+            **surroundings(),
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "rows": rows,
         }

@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import statistics
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from snnmap.bench.records import surroundings
 from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.parallel import thread_count
@@ -115,15 +113,8 @@ def main() -> None:
     print("geometric means:", " ".join(f"{k} {v:.4f}" for k, v in means.items()))
     if args.out:
         record = {
-            "machine": {
-                "cpu": platform.processor() or platform.machine(),
-                "cores": os.cpu_count(),
-                "threads": thread_count(),
-            },
-            "versions": {
-                "python": platform.python_version(),
-                **{p: version(p) for p in ("numpy", "numba", "scipy")},
-            },
+            **surroundings(),
+            "threads": thread_count(),
             "date": time.strftime("%Y-%m-%d"),
             "geometric_means": means,
             "rows": rows,

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from snnmap.bench.records import surroundings
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -172,11 +171,7 @@ def main() -> None:
     record = {
         "preset": args.preset,
         "exponents": exponents,
-        "machine": {"cpu": platform.machine(), "cores": os.cpu_count()},
-        "versions": {
-            "python": platform.python_version(),
-            **{p: version(p) for p in ("numpy", "numba", "scipy")},
-        },
+        **surroundings(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "rows": rows,
     }

@@ -183,7 +183,16 @@ def machine() -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of snnmap, Python and the libraries that may change a result or its time."""
     found = {"snnmap": __version__, "python": platform.python_version()}
-    wanted = ("numpy", "numba", "scipy", "cupy-cuda12x", "cupy-cuda13x", "mtkahypar", "kahypar")
+    wanted = (
+        "numpy",
+        "numba",
+        "llvmlite",
+        "scipy",
+        "cupy-cuda12x",
+        "cupy-cuda13x",
+        "mtkahypar",
+        "kahypar",
+    )
     for name in wanted:
         try:
             found[name] = importlib.metadata.version(name)
@@ -202,6 +211,11 @@ def commit() -> str | None:
         return None
     changed = _output(["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no"])
     return head + ("+" if changed else "")
+
+
+def surroundings() -> dict[str, Any]:
+    """What a record says beside its figures: machine, versions, commit."""
+    return {"machine": machine(), "versions": versions(), "commit": commit()}
 
 
 def _cpu_name() -> str:

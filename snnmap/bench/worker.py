@@ -29,10 +29,8 @@ from snnmap.bench.records import (
     TIMEOUT,
     RunRecord,
     Task,
-    commit,
-    machine,
     record_from,
-    versions,
+    surroundings,
     write_record,
 )
 from snnmap.errors import SnnmapError
@@ -59,8 +57,7 @@ def main(say: Callable[[str], None]) -> None:
     folder = Path(job["folder"])
     records = [record_from(record) for record in job["records"]]
     limits = load_profile(records[0].profile).limits
-    about: dict[str, Any] = {"machine": machine(), "versions": versions(), "commit": commit()}
-    about["at_once"] = job["at_once"]
+    about = surroundings() | {"at_once": job["at_once"]}
     if job["cores"]:
         about["machine"]["cores"] = len(job["cores"])
     if job["memory_limit_mb"]:
