@@ -25,42 +25,52 @@ _STEP = 0x9E3779B97F4A7C15
 
 def find_classes(
     engine: Any, level: Level, config: CompressionConfig, progress: Progress = SILENT
-) -> Array | None:
-    """int64[n_nodes] class of each node, or None where the network has no such structure.
+) -> tuple[Array, int] | None:
+    """(int64[n_nodes] class of each node, their number), or None where there is no such structure.
 
     None also when `progress` expires.
     """
-    xp = engine.xp
     n = level.n_nodes
     if n == 0 or config.rounds == 0:
         return None
+    classes, n_distinct, n_classes = None, 0, n + 1
+    for _ in range(config.rounds + 1):
+        if progress.expired():
+            return None
+        n_distinct, found = engine.number(engine.sign_nodes(level, classes))
+        if n_distinct > 0.98 * n:
+            return None
+        classes = found
+        if n_distinct >= n_classes:
+            break
+        n_classes = n_distinct
+    return (classes, n_distinct) if n_classes < config.keep * n else None
+
+
+def sign_nodes(engine: Any, level: Level, classes: Array | None) -> Array:
+    """uint64[n_nodes]: equal for twins, or, with classes, for class twins.
+
+    The steps of the CPU engine; the GPU engine's are its own (``kernels/classes.cu``).
+    """
+    xp = engine.xp
 
     def mixed(values: Array, salt: int) -> Array:
         return engine.mix(values, _STEP, salt)
 
     nets = xp.arange(level.n_nets)
-    no_inbound = xp.flatnonzero(level.node_offsets[1:] == level.node_offsets[:-1])
-    sourceless = xp.flatnonzero(level.source_offsets[1:] == level.source_offsets[:-1])
-    own = mixed(nets[sourceless], 3)
-    inbound = engine.sum_rows(level.node_offsets, level.node_nets, mixed(nets, 1))
-    outbound = engine.sum_rows(level.out_offsets, level.out_nets, mixed(nets, 77))
-    n_classes = n + 1
-    for _ in range(config.rounds + 1):
-        if progress.expired():
-            return None
-        inbound[no_inbound] = outbound[no_inbound] ^ xp.uint64(_STEP)
-        n_distinct, classes = engine.number(inbound)
-        if n_distinct > 0.98 * n:
-            return None
-        if n_distinct >= n_classes:
-            break
-        n_classes = n_distinct
-        from_sources = engine.sum_rows(level.source_offsets, level.source_nodes, mixed(classes, 5))
-        from_sources[sourceless] = own
-        inbound = engine.sum_rows(level.node_offsets, level.node_nets, from_sources)
+    if classes is None:
+        inward, outward = mixed(nets, 1), mixed(nets, 77)
+    else:
+        inward = engine.sum_rows(level.source_offsets, level.source_nodes, mixed(classes, 5))
+        sourceless = xp.flatnonzero(level.source_offsets[1:] == level.source_offsets[:-1])
+        inward[sourceless] = mixed(nets[sourceless], 3)
         to_pins = engine.sum_rows(level.net_offsets, level.net_pins, mixed(classes, 9))
-        outbound = engine.sum_rows(level.out_offsets, level.out_nets, mixed(to_pins, 11))
-    return classes if n_classes < config.keep * n else None
+        outward = mixed(to_pins, 11)
+    signatures: Array = engine.sum_rows(level.node_offsets, level.node_nets, inward)
+    outbound = engine.sum_rows(level.out_offsets, level.out_nets, outward)
+    no_inbound = xp.flatnonzero(level.node_offsets[1:] == level.node_offsets[:-1])
+    signatures[no_inbound] = outbound[no_inbound] ^ xp.uint64(_STEP)
+    return signatures
 
 
 class Classes(NamedTuple):
@@ -93,9 +103,9 @@ class Pieces(NamedTuple):
     firsts: Array
 
 
-def sort_classes(engine: Any, level: Level, classes: Array) -> Classes:
-    """Bring the nodes of each class together; classes are numbered without gaps."""
-    order, offsets = engine.order_by(classes, int(classes.max()) + 1)
+def sort_classes(engine: Any, level: Level, classes: Array, n_classes: int) -> Classes:
+    """Bring the nodes of each class together; the steps of the CPU engine."""
+    order, offsets = engine.order_by(classes, n_classes)
     sizes = engine.sum_rows(offsets, order, level.resources[:, 0].astype(engine.xp.uint64))
     return Classes(order, offsets, offsets[1:] - offsets[:-1], sizes.astype(engine.xp.int64))
 
@@ -106,7 +116,7 @@ def plan_pieces(xp: Any, classes: Classes, largest: int) -> Pieces:
     members = classes.members
     while True:
         too_large = (classes.sizes > pieces * largest) & (pieces < members)
-        if not bool(too_large.any()):
+        if not too_large.any():
             break
         pieces = xp.where(too_large, pieces * 2, pieces)
     # Node i of a class is in piece min(i * pieces // members, members - 1).
@@ -115,12 +125,6 @@ def plan_pieces(xp: Any, classes: Classes, largest: int) -> Pieces:
     firsts = xp.zeros(len(members) + 1, xp.int64)
     firsts[1:] = xp.cumsum(chunks)
     return Pieces(pieces, alone, firsts)
-
-
-def split_classes(engine: Any, classes: Classes, largest: int) -> tuple[Array, int]:
-    """Chunks of classes of at most about `largest` in size: (int32[n_nodes] chunk, their number)."""
-    plan = plan_pieces(engine.xp, classes, largest)
-    return engine.number_chunks(classes.order, classes.offsets, *plan), int(plan.firsts[-1])
 
 
 def compress(
@@ -138,24 +142,24 @@ def compress(
     classes = find_classes(engine, level, config, progress)
     if classes is None or progress.expired():
         return []
-    size = (
-        int(limits[0])
-        if int(limits[0]) < UNLIMITED
-        else max(int(level.resources[:, 0].sum()) // 8, 1)
-    )
-    share, ranked = config.finest, sort_classes(engine, level, classes)
+    size = int(limits[0])
+    if size >= UNLIMITED:
+        size = max(int(level.resources[:, 0].sum()) // 8, 1)
+    ranked = engine.sort_classes(level, *classes)
     del classes
-
-    def chunks_of(share: int) -> int:
-        return int(plan_pieces(engine.xp, ranked, max(size // share, 1)).firsts[-1])
-
-    while chunks_of(share) > config.nodes and share > config.coarsest:
-        share //= 2
-    chunks, n_chunks = split_classes(engine, ranked, max(size // share, 1))
+    shares = [config.finest]
+    while shares[-1] > config.coarsest:
+        shares.append(shares[-1] // 2)
+    coarse, fine = ([max(size // (s * step), 1) for s in shares] for step in (1, config.step))
+    counts = engine.count_chunks(ranked, coarse + fine)
+    enough = (i for i in range(len(shares)) if counts[i] <= config.nodes)
+    chosen = next(enough, len(shares) - 1)
+    n_chunks, n_finer = counts[chosen], counts[len(shares) + chosen]
+    chunks = engine.split_classes(ranked, coarse[chosen])
     levels: list[tuple[Level, Array]] = []
     current = level
-    if n_chunks * 5 // 4 < chunks_of(share * config.step) < level.n_nodes // 2:
-        finer, n_finer = split_classes(engine, ranked, max(size // (share * config.step), 1))
+    if n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
+        finer = engine.split_classes(ranked, fine[chosen])
         current = engine.contract(level, finer, n_finer)
         levels.append((current, finer))
         chunks = project(engine.xp, chunks, finer, n_finer)

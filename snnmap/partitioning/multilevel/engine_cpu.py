@@ -18,7 +18,7 @@ from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
-from snnmap.partitioning.multilevel import choosing
+from snnmap.partitioning.multilevel import choosing, compression
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
 from snnmap.partitioning.multilevel.level import Level, contract_small
 from snnmap.partitioning.multilevel.state import State
@@ -459,6 +459,24 @@ class CpuEngine:
         return Level(*(net_offsets, net_pins, *sources[:3], *rows, *sources[3:], *sums))
 
     # ---------------------------------------------------------------- compression
+
+    def sign_nodes(self, level: Level, classes: Array | None) -> Array:
+        """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""
+        signatures: Array = compression.sign_nodes(self, level, classes)
+        return signatures
+
+    def sort_classes(self, level: Level, classes: Array, n_classes: int) -> compression.Classes:
+        """The nodes of each class together."""
+        return compression.sort_classes(self, level, classes, n_classes)
+
+    def count_chunks(self, classes: compression.Classes, largest: list[int]) -> list[int]:
+        """How many chunks there are if they are to be at most about so large, for each size."""
+        return [int(compression.plan_pieces(np, classes, size).firsts[-1]) for size in largest]
+
+    def split_classes(self, classes: compression.Classes, largest: int) -> Array:
+        """int32[n_nodes]: chunks of classes of at most about `largest` in size."""
+        plan = compression.plan_pieces(np, classes, largest)
+        return self.number_chunks(classes.order, classes.offsets, *plan)
 
     def number(self, values: Array) -> tuple[int, Array]:
         """(how many different uint64 values, int64[n] place of each among them, ascending)."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from snnmap.partitioning.multilevel import compression
 from snnmap.partitioning.multilevel.device import THREADS, Device
 from snnmap.partitioning.multilevel.level import Level
 
@@ -144,6 +145,23 @@ class GpuRows:
         n = len(items)
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
+
+    def sign_nodes(self, level: Level, classes: Array | None) -> Array:
+        """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""
+        return compression.sign_nodes(self, level, classes)
+
+    def sort_classes(self, level: Level, classes: Array, n_classes: int) -> compression.Classes:
+        """The nodes of each class together."""
+        return compression.sort_classes(self, level, classes, n_classes)
+
+    def count_chunks(self, classes: compression.Classes, largest: list[int]) -> list[int]:
+        """How many chunks there are if they are to be at most about so large, for each size."""
+        return [int(compression.plan_pieces(self.xp, classes, size).firsts[-1]) for size in largest]
+
+    def split_classes(self, classes: compression.Classes, largest: int) -> Array:
+        """int32[n_nodes]: chunks of classes of at most about `largest` in size."""
+        plan = compression.plan_pieces(self.xp, classes, largest)
+        return self.number_chunks(classes.order, classes.offsets, *plan)
 
     def number(self, values: Array) -> tuple[int, Array]:
         """(how many different uint64 values, int64[n] place of each among them, ascending)."""

@@ -23,7 +23,7 @@ from snnmap.partitioning.multilevel import (
     partition_multilevel,
     resolve_config,
 )
-from snnmap.partitioning.multilevel.compression import find_classes, sort_classes, split_classes
+from snnmap.partitioning.multilevel.compression import find_classes
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.partitioning.multilevel.refinement import examine
@@ -194,8 +194,9 @@ def test_channels_of_a_pixel_are_one_class() -> None:
     h = load_network("lenet").grouped()
     level = pose_problem(h, Limits(max_size=1024, max_inbound=4096)).level
     engine = CpuEngine()
-    classes = find_classes(engine, level, PRESETS["default"].compression)
-    assert classes is not None
+    found = find_classes(engine, level, PRESETS["default"].compression)
+    assert found is not None
+    classes, n_classes = found
     for population in h.populations:
         mine = classes[population.start : population.stop]
         if len(population.shape) == 3:
@@ -203,10 +204,10 @@ def test_channels_of_a_pixel_are_one_class() -> None:
             assert (pixels == pixels[:, :, :1]).all()
         else:
             assert len(np.unique(mine)) == 1
-    ranked = sort_classes(engine, level, classes)
-    chunks, n_chunks = split_classes(engine, ranked, 4)
+    ranked = engine.sort_classes(level, classes, n_classes)
+    chunks, coarser = engine.split_classes(ranked, 4), engine.split_classes(ranked, 16)
+    n_chunks, _ = engine.count_chunks(ranked, [4, 16])
     assert np.bincount(chunks, minlength=n_chunks).max() <= 4
-    coarser, _ = split_classes(engine, ranked, 16)
     assert len(np.unique(np.stack([chunks, coarser]), axis=1).T) == n_chunks  # chunks nest
 
 
@@ -256,7 +257,9 @@ def test_chunks_are_counted_before_they_are_made(
     level = pose_problem(h, Limits(max_size=9)).level
     classes = np.repeat(np.arange(len(members)), members)
     engine = CpuEngine()
-    chunks, n_chunks = split_classes(engine, sort_classes(engine, level, classes), largest)
+    ranked = engine.sort_classes(level, classes, len(members))
+    (n_chunks,) = engine.count_chunks(ranked, [largest])
+    chunks = engine.split_classes(ranked, largest)
     assert sorted(set(chunks.tolist())) == list(range(n_chunks))
 
 

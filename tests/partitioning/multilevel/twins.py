@@ -298,7 +298,7 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
     config = CompressionConfig(keep=2.0)
     limits = engine.from_host(random_limits(rng, engine.download(level), 8))
     classes = find_classes(engine, level, config)
-    found: Results = {"classes": None if classes is None else engine.to_host(classes)}
+    found: Results = {"classes": None if classes is None else engine.to_host(classes[0])}
     for depth, (coarse, clusters) in enumerate(compress(engine, level, limits, config)):
         found[f"compressed {depth} map"] = engine.to_host(clusters)
         found |= {f"compressed {depth} {k}": v for k, v in level_of(engine, coarse).items()}
