@@ -4,8 +4,8 @@
 // an order drawn anew for each block. So a kernel whose result depends on the order of its threads
 // gives itself away, and so does one whose threads wait at different barriers (it aborts). Atomics
 // are plain operations, since fibers never interrupt each other. Warps are always full. Blocks run
-// one after the other, those of a cooperative launch all at once; what these keep in static shared
-// memory must be the same for all of them.
+// one after the other, those of a cooperative launch all at once; what these keep in static (not in
+// dynamic) shared memory must be the same for all of them.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@
 #define __launch_bounds__(...)
 #define WAIT_A_LITTLE() emulator::yield()
 #define __shared__ static
-#define DYNAMIC_SHARED(name) unsigned char* name = emulator::dynamic_memory
+#define DYNAMIC_SHARED(name) unsigned char* name = emulator::own_memory()
 
 extern "C" void emulator_switch(void** from, void* to);
 asm(R"(
@@ -70,7 +70,8 @@ struct Fiber {
 const size_t STACK = 32768;
 const int MOST_IDLE_SWEEPS = 4;  // threads that look at memory may wait while nobody passes a barrier
 static Index thread_index, block_index, block_size, grid_size;
-static unsigned char* dynamic_memory;
+static unsigned char* dynamic_memory;  // of all running blocks
+static size_t dynamic_stride;          // of each
 static int n_threads, current, n_alive;  // of a block; fiber, counted over all running blocks
 static unsigned first_block;
 static std::vector<unsigned char*> stacks;
@@ -88,6 +89,8 @@ inline void become(int fiber) {
     thread_index.x = fiber % n_threads;
     block_index.x = first_block + fiber / n_threads;
 }
+
+inline unsigned char* own_memory() { return dynamic_memory + (block_index.x - first_block) * dynamic_stride; }
 
 inline void yield() {
     const int me = current;
@@ -193,10 +196,12 @@ void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shar
     grid_size = {blocks, 1, 1};
     block_size = {threads, 1, 1};
     n_threads = threads;
-    dynamic_memory = static_cast<unsigned char*>(malloc(shared + 64));
+    dynamic_stride = (shared + 127) / 64 * 64;
+    const size_t dynamic_bytes = dynamic_stride * (together ? blocks : 1);
+    dynamic_memory = static_cast<unsigned char*>(aligned_alloc(64, dynamic_bytes));
     block_index = thread_index = {0, 0, 0};
     for (unsigned block = 0; block < blocks; block += together ? blocks : 1) {
-        memset(dynamic_memory, 0xA5, shared);  // shared memory begins with anything
+        memset(dynamic_memory, 0xA5, dynamic_bytes);  // shared memory begins with anything
         run_blocks(block, together ? blocks : 1);
     }
     free(dynamic_memory);
@@ -275,6 +280,12 @@ template <class T>
 T atomicMin(T* target, T value) {
     const T old = *target;
     if (value < old) *target = value;
+    return old;
+}
+template <class T>
+T atomicOr(T* target, T value) {
+    const T old = *target;
+    *target = old | value;
     return old;
 }
 template <class T>

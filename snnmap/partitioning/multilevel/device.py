@@ -136,13 +136,12 @@ class Device:
         if blocks <= 0:
             return
         self._last = kernel.name
-        if shared > self._granted.get(id(kernel), _SHARED_FREE):
-            kernel.max_dynamic_shared_size_bytes = self._granted[id(kernel)] = shared
+        self._grant(kernel, shared)
         values = tuple(_argument(a) for a in args)
         kernel((blocks,), (THREADS,), values, shared_mem=shared)
 
     def launch_together(
-        self, kernel: Any, blocks: int, threads: int, args: tuple[Any, ...]
+        self, kernel: Any, blocks: int, threads: int, args: tuple[Any, ...], shared: int = 0
     ) -> None:
         """Start a kernel whose blocks all run at once, so that they may wait for each other.
 
@@ -151,10 +150,17 @@ class Device:
             blocks: how many, at most the number of multiprocessors.
             threads: of a block.
             args: as for :meth:`launch`.
+            shared: bytes of dynamic shared memory of a block.
         """
         self._last = kernel.name
+        self._grant(kernel, shared)
         values = tuple(_argument(a) for a in args)
-        kernel.kernel((blocks,), (threads,), values, enable_cooperative_groups=True)
+        kernel.kernel((blocks,), (threads,), values, shared, enable_cooperative_groups=True)
+
+    def _grant(self, kernel: Any, shared: int) -> None:
+        """Let a kernel have so much dynamic shared memory."""
+        if shared > self._granted.get(id(kernel), _SHARED_FREE):
+            kernel.max_dynamic_shared_size_bytes = self._granted[id(kernel)] = shared
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""

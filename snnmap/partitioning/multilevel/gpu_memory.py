@@ -1,8 +1,8 @@
 """How much device memory a partition takes, known before anything is started.
 
 Lean: the finest level's lists by net stay on the device while coarser levels are worked on, one at
-a time with its lists by node. Short: what is not worked on goes to host memory, and rows are
-sorted, and moves replayed, in smaller pieces.
+a time with its lists by node. Short: what is not worked on goes to host memory, and moves are
+replayed in smaller pieces.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Mode(NamedTuple):
 
     Attributes:
         spills: whether levels that are not worked on go to host memory.
-        slice_items: how many items are sorted at once.
+        slice_items: how many moving pins are replayed at once.
         scratch_bytes: of hash tables that fit no shared memory.
     """
 
@@ -143,16 +143,15 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     sizes = np.diff(level.net_offsets) + np.diff(level.source_offsets)
     entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
     table = 16 * entries + 8 * level.n_nets
-    piece = 17 * min(mode.slice_items, level.n_pins)
     events = 28 * min(mode.slice_items // 2, (level.n_pins + n_sources) // 2)
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
-    round_ += max(table + events, piece) + (mode.scratch_bytes if work.wide else 0)
+    round_ += table + events + (mode.scratch_bytes if work.wide else 0)
     below = 0 if mode.spills else lists + rest
     below += 3 * lists // 2 if below and level.n_pins < KEPT_PINS else 0
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
     return max(
         2 * lists + rest + round_,
-        2 * lists + 2 * rest + piece + 64 * n_sources + 80 * level.n_nets,
+        2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
         below and below + 2 * lists * 4 // 5 + rest + round_,
         below
         + lists * (1 if mode.spills else 2) // 4

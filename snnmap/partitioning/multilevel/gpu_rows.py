@@ -1,4 +1,4 @@
-"""What all steps of the GPU engine share: launches over rows sorted by size, sums, keys.
+"""What all steps of the GPU engine share: launches over rows sorted by size, sums.
 
 Rows (nets, nodes) are sorted into lists by the hash table that each needs, and worked on by a warp,
 a block with little or much shared memory, or a block with global memory; the lengths of the lists
@@ -175,11 +175,6 @@ class GpuRows:
         self._run("rows", "mix_values", len(values), values, out, len(values))
         return out
 
-    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
-        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
-        order = self.xp.argsort(values, kind="stable").astype(self.xp.int32)
-        return order, self.xp.searchsorted(values[order], self.xp.arange(n_values + 1))
-
     def number_chunks(
         self, order: Array, offsets: Array, pieces: Array, alone: Array, firsts: Array
     ) -> Array:
@@ -211,19 +206,6 @@ class GpuRows:
         index, values = (self.xp.ascontiguousarray(a) for a in (index, values))
         self._run("rows", name, n * width, target, index, values, n, width)
 
-    def _keys(
-        self,
-        offsets: Array,
-        items: Array,
-        map_: Array | None,
-        majors: Array | None = None,
-    ) -> Array:
-        """int64[n_items]: (row, item) of every item in one number, rows and items renamed."""
-        keys, n = self.xp.empty(len(items), self.xp.int64), len(items)
-        args = (offsets, len(offsets) - 1, items, n, map_, majors, keys)
-        self._run("rows", "pack_keys", -(-n // CHUNK), *args)
-        return keys
-
     def _slices(self, offsets: Array, n_items: int, most: int) -> list[tuple[int, int, int, int]]:
         """Rows in order, cut where about `most` items are full: (first row, last + 1, their items)."""
         xp, n = self.xp, len(offsets) - 1
@@ -241,39 +223,11 @@ class GpuRows:
         """The offsets of rows a to b as if their items, from `first` on, were all there are."""
         return offsets if a == 0 and b == len(offsets) - 1 else offsets[a : b + 1] - first
 
-    def _sort_rows(self, offsets: Array, items: Array) -> None:
-        """Sort the items of every row in place, by keys (row, item) of a slice at a time."""
-        for a, b, first, last in self._slices(offsets, len(items), self.slice_items):
-            some = items[first:last]
-            keys = self._keys(self._rebase(offsets, a, b, first), some, None)
-            keys.sort()
-            some[:] = keys.view(np.int32)[::2]  # the lower words
-
-    def _transpose(self, offsets: Array, items: Array, n: int) -> tuple[Array, Array]:
-        """(int64[n + 1] offsets, int32 rows): the rows that hold each of n ids, ascending."""
-        xp, n_items = self.xp, len(items)
-        counts, rows = xp.zeros(n, xp.int64), xp.empty(n_items, xp.int32)
-        self._run("rows", "count_items", n_items, items, n_items, counts)
-        new_offsets = self._offsets(counts)
-        cursors = new_offsets[:-1].copy()
-        args = (offsets, len(offsets) - 1, items, n_items, cursors, rows)
-        self._run("rows", "scatter_items", -(-n_items // CHUNK), *args)
-        self._sort_rows(new_offsets, rows)
-        return new_offsets, rows
-
     def _changes(self, keys: Array) -> Array:
         """bool[n]: whether a key (int64) differs from the one before it."""
         new = self.xp.empty(len(keys), bool)
         self._run("rows", "mark_changes", len(keys), keys, len(keys), new)
         return new
-
-    def _unpack(self, keys: Array, n_majors: int) -> tuple[Array, Array]:
-        """(int64[n_majors + 1] where each major begins in ascending keys, int32[n] minors)."""
-        n = len(keys)
-        offsets = self.xp.empty(n_majors + 1, self.xp.int64)
-        minors = self.xp.empty(n, self.xp.int32)
-        self._run("rows", "unpack_keys", max(n, n_majors + 1), keys, n, n_majors, offsets, minors)
-        return offsets, minors
 
 
 def defines_of(level: Level) -> tuple[str, ...]:

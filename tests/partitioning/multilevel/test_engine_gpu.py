@@ -84,13 +84,35 @@ def test_nets_with_many_events(gpu: GpuEngine, step: str, monkeypatch: pytest.Mo
         compare(gpu, step, level, 4)
 
 
+@pytest.mark.parametrize("window", [16, 1 << 30], ids=["windows", "one bitmap"])
+@pytest.mark.parametrize(
+    ("n_nodes", "n_nets", "mean_pins", "mean_sources"),
+    [(900, 12, 600, 500), (8, 1500, 5, 5)],
+    ids=["nets", "nodes"],
+)
+def test_long_rows(
+    gpu: GpuEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    window: int,
+    n_nodes: int,
+    n_nets: int,
+    mean_pins: float,
+    mean_sources: float,
+) -> None:
+    monkeypatch.setattr(gpu, "window_bytes", window)
+    rng = np.random.default_rng(5)
+    sizes = {"n_nodes": n_nodes, "n_nets": n_nets, "mean_pins": mean_pins}
+    level = twins.random_level(rng, **sizes, mean_sources=mean_sources)
+    rows = (level.net_offsets, level.source_offsets, level.node_offsets, level.out_offsets)
+    assert any(np.diff(offsets).max() > 384 for offsets in rows)
+    compare(gpu, "contract", level, 5)
+    compare(gpu, "compress", level, 5)
+
+
 def test_equal_hashes_of_different_rows_are_told_apart(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_hashes(offsets: Any, pins: Any) -> Any:
-        return gpu.xp.zeros(len(offsets) - 1, np.int64)
-
-    monkeypatch.setattr(gpu, "_hash_rows", no_hashes)
+    monkeypatch.setattr(gpu, "hash_mask", 0)
     level = twins.random_level(np.random.default_rng(3), n_nodes=20, n_nets=30, mean_pins=3)
     compare(gpu, "contract", level, 3)
 

@@ -1,0 +1,41 @@
+// Rows the other way round: for each id the rows that hold it.
+#include "common.cuh"
+#include "grid.cuh"
+
+// new_offsets, rows = for each of n_ids ids the rows that hold it, ascending; row j = item j where
+// `offsets` is null. `state`: a gate and the number of long lists, zero; `counts` are zero.
+// Parallel over chunks of items, then over ids; one atomic an item to count, one to place. The order
+// in which a list is filled varies: it is sorted afterwards.
+extern "C" __launch_bounds__(1024, 1) __global__ void list_rows_of(const i64* offsets, const i32* items, i64 n_rows,
+                                                                   i64 n_items, i64 n_ids, u64* state, u64* counts,
+                                                                   i64* totals, i32* long_lists, i64* new_offsets,
+                                                                   i32* rows, i64 n_bytes) {
+    DYNAMIC_SHARED(memory);
+    Grid grid(state, memory, n_bytes);
+    for (i64 j = grid.thread(); j < n_items; j += grid.n_threads()) atomicAdd(counts + items[j], 1ull);
+    grid.meet();
+    const auto count_of = [&](i64 id) { return static_cast<i64>(counts[id]); };
+    grid.sum_share(totals, n_ids, count_of);
+    grid.meet();
+    grid.scan_share(totals, n_ids, count_of, [&](i64 id, i64, i64 place) { new_offsets[id] = place; });
+    if (grid.thread() == 0) new_offsets[n_ids] = n_items;
+    grid.meet();
+    for (i64 start = grid.thread() * CHUNK; start < n_items; start += grid.n_threads() * CHUNK) {
+        const i64 stop = smaller(start + CHUNK, n_items);
+        i64 row = offsets ? row_of(offsets, n_rows, start) : start;
+        for (i64 j = start; j < stop; ++j) {
+            if (!offsets) row = j;
+            while (offsets && j >= offsets[row + 1]) ++row;
+            const u64 before = atomicAdd(counts + items[j], ~0ull) - 1;
+            rows[new_offsets[items[j]] + before] = static_cast<i32>(row);
+        }
+    }
+    grid.meet();
+    for_short_rows(grid, new_offsets, n_ids, long_lists, state + GATE_WORDS, [&](i64 id) {
+        sort_row<false>(grid, rows + new_offsets[id], new_offsets[id + 1] - new_offsets[id], n_rows);
+    });
+    grid.meet();
+    for_long_rows(long_lists, state + GATE_WORDS, [&](i64 id) {
+        sort_row<true>(grid, rows + new_offsets[id], new_offsets[id + 1] - new_offsets[id], n_rows);
+    });
+}

@@ -1,0 +1,119 @@
+"""Contraction on the GPU, and rows the other way round (``kernels/contract.cu``, ``lists.cu``).
+
+Launches whose blocks wait for each other: what a step needs of another one is there without the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.gpu_rows import GpuRows, power_of_two
+from snnmap.partitioning.multilevel.level import Level
+
+Array = Any  # cupy.ndarray
+
+_THREADS = 1024  # of a block of those that wait for each other; one fits a multiprocessor
+_WARP_BYTES = _THREADS // 32 * 2048  # shared memory for short rows, a warp each
+_SCRATCH_BYTES = 512  # before that
+_GATE_WORDS = 16  # of 8 bytes
+_SUMMARY = slice(2 * _GATE_WORDS + 3, 2 * _GATE_WORDS + 7)  # see `Counter` in contract.cu
+
+
+class Space:
+    """One array for all that a step keeps in between, zero at first; 8-byte words.
+
+    Args:
+        xp: CuPy.
+        words: of each piece.
+    """
+
+    def __init__(self, xp: Any, words: list[int]) -> None:
+        starts = np.cumsum([0, *words]).tolist()
+        self.array = xp.zeros(starts[-1], xp.uint64)
+        base = int(self.array.data.ptr)
+        self.pieces = [base + 8 * start for start in starts[:-1]]
+
+
+class GpuContraction(GpuRows):
+    """Contraction and lists; see `engine_cpu.CpuEngine`.
+
+    Attributes:
+        hash_mask: of the hashes of nets, to tell which may be equal.
+        window_bytes: most shared memory for a bitmap of the ids of a long row.
+    """
+
+    bring: Callable[[Level], Level]
+    download: Callable[[Level], Level]
+    restore: Callable[[Level], Level]
+    hash_mask: int = -1
+    window_bytes: int = 1 << 30
+
+    def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The level whose nodes are the clusters; nets with equal pins become one."""
+        return self.restore(self.contract_nets(level, clusters, n_clusters))
+
+    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+        """The same without lists by destination (see the twin); the level may lie on the host.
+
+        Nets with equal 64-bit hashes are compared; should two of them differ, the host contracts.
+        """
+        xp, level = self.xp, self.bring(level)
+        n_nets, n_sources = level.n_nets, len(level.source_nodes)
+        n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
+        tables = tuple(power_of_two(4 * n // 3 + 1) for n in (n_nets, n_sources))
+        zeroed = [3 * _GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
+        wide = [n_nets, n_nets + 1, n_nets + 1, n_clusters + 1, 2 * self.device.multiprocessors]
+        narrow = [n // 2 + 1 for n in (6 * [n_nets] + [n_clusters])]
+        space = Space(xp, zeroed + wide + narrow)
+        arrays = (*level[:5], *level[10:], clusters, n_nets, n_sources, level.n_nodes, n_clusters)
+        args = (*arrays, n_additive, n_distinct, self.hash_mask, *space.pieces, *tables)
+        self._run_together("contract", "begin_contraction", max(n_clusters, n_nets), *args)
+        differing, n_new, n_pins, n_pairs = (int(x) for x in xp.asnumpy(space.array[_SUMMARY]))
+        if differing:
+            host = CpuEngine().contract_nets(self.download(level), xp.asnumpy(clusters), n_clusters)
+            return self.bring(host)
+        ids, words = xp.int32, xp.int64
+        sources = xp.empty(n_new + 1, words), xp.empty(n_pairs, ids), xp.empty(n_pairs, words)
+        outs = xp.empty(n_clusters + 1, words), xp.empty(n_pairs, ids), xp.empty(n_pairs, words)
+        nets = xp.empty(n_new + 1, words), xp.empty(n_pins, ids)
+        sums = (
+            xp.empty(n_new, words),
+            xp.empty((n_new, n_distinct), words),
+            xp.empty((n_clusters, n_additive), words),
+        )
+        args = (*args, *nets, *sources, *outs, *sums)
+        self._run_together("contract", "finish_contraction", max(n_clusters, n_nets), *args)
+        none = xp.empty(0, words), xp.empty(0, ids)
+        return Level(*nets, *sources, *none, *outs, *sums)
+
+    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
+        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
+        offsets, order = self._list_items(None, values.astype(np.int32), len(values), n_values)
+        return order, offsets
+
+    def _transpose(self, offsets: Array, items: Array, n: int) -> tuple[Array, Array]:
+        """(int64[n + 1] offsets, int32 rows): the rows that hold each of n ids, ascending."""
+        return self._list_items(offsets, items, len(offsets) - 1, n)
+
+    def _list_items(
+        self, offsets: Array | None, items: Array, n_rows: int, n: int
+    ) -> tuple[Array, Array]:
+        xp = self.xp
+        space = Space(xp, [2 * _GATE_WORDS, n, self.device.multiprocessors, n // 2 + 1])
+        found = xp.empty(n + 1, xp.int64), xp.empty(len(items), xp.int32)
+        args = (offsets, items, n_rows, len(items), n, *space.pieces, *found)
+        self._run_together("lists", "list_rows_of", n_rows, *args)
+        return found
+
+    def _run_together(self, source: str, name: str, n_ids: int, *args: Any) -> None:
+        """A kernel whose blocks wait for each other, with room for bitmaps of so many ids."""
+        device = self.device
+        room = device.shared_bytes - 2048 - _SCRATCH_BYTES
+        window = max(4 * min(-(-n_ids // 32), self.window_bytes // 4, room // 4), 4)
+        n_bytes, shared = (_SCRATCH_BYTES + n for n in (window, max(window, _WARP_BYTES)))
+        kernel, blocks = device.kernel(source, name), device.multiprocessors
+        device.launch_together(kernel, blocks, _THREADS, (*args, n_bytes), shared)
