@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,22 @@ def offsets_of(counts: Array) -> Array:
         [(counts, offsets, base, *ends) for base, ends in zip(totals, bounds, strict=False)],
     )
     return offsets
+
+
+def sum_segments(offsets: Array, values: Array) -> Array:
+    """int64[n]: the sums of values[offsets[i] : offsets[i + 1]] (int64)."""
+    sums = np.empty(len(offsets) - 1, np.int64)
+    given = (_read_only(offsets), _read_only(values))
+    for_chunks(_rows.sum_segments, len(sums), *given, sums, offsets=offsets)
+    return sums
+
+
+def has_single_rows(offsets: Array) -> bool:
+    """Whether every row has exactly one entry."""
+    n = len(offsets) - 1
+    if n != offsets[-1]:
+        return False
+    return not any(for_chunks(_rows.count_not_single, n, _read_only(offsets)))
 
 
 def find_bad_row(pins: Array, starts: Array, counts: Array, n_nodes: int) -> tuple[int, int]:
@@ -153,10 +170,20 @@ def sum_weights(offsets: Array, pins: Array, weights: Array, n_nodes: int) -> Ar
     return np.asarray(totals.sum(axis=0))
 
 
-def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
-    """(offsets int64[n_nodes + 1], rows int32): for each id the rows that hold it, ascending."""
+def share_ids(pins: Array, n_nodes: int) -> list[tuple[int, int]]:
+    """Ranges of ids with about equal shares of the pins, one for each thread that is worth it."""
     n_chunks = min(thread_count(), 8) if len(pins) > 1 << 18 else 1
-    ranges = chunk_bounds(n_nodes, n_chunks)
+    sample = np.sort(pins[:: max(len(pins) >> 14, 1)])
+    cuts = [int(sample[len(sample) * i // n_chunks]) for i in range(1, n_chunks)]
+    return list(pairwise([0, *cuts, n_nodes]))
+
+
+def transpose(offsets: Array, pins: Array, n_nodes: int) -> tuple[Array, Array]:
+    """(offsets int64[n_nodes + 1], rows int32): for each id the rows that hold it, ascending.
+
+    The pins of a row must ascend.
+    """
+    ranges = share_ids(pins, n_nodes)
     counts = np.zeros(n_nodes, np.int64)
     map_tasks(_rows.count_pins, [(pins, counts, a, b) for a, b in ranges])
     out_offsets = offsets_of(counts)
@@ -180,3 +207,10 @@ def sort_places(items: Array, n: int) -> tuple[Array, Array]:
     places = np.empty(len(items), np.int32)
     map_tasks(_rows.scatter_places, [(items, cursor, places, a, b) for a, b in ranges])
     return offsets, places
+
+
+def _read_only(array: Array) -> Array:
+    """A view that cannot be written to: compiled code knows one type then, not two."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

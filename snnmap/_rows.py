@@ -86,6 +86,41 @@ def sum_up(counts, offsets, base, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def lower_bound(items, first, last, bound):
+    """The first place in the ascending items[first:last] that holds `bound` or more, or last."""
+    if first == last or items[first] >= bound:
+        return first
+    if items[last - 1] < bound:
+        return last
+    while last - first > 1:  # items[first] < bound <= items[last]
+        middle = (first + last) >> 1
+        if items[middle] < bound:
+            first = middle
+        else:
+            last = middle
+    return last
+
+
+@njit(cache=True, nogil=True)
+def count_not_single(offsets, start, stop):
+    """How many of the rows start..stop-1 do not have exactly one entry."""
+    n = 0
+    for i in range(uint64(start), uint64(stop)):
+        n += offsets[i + uint64(1)] - offsets[i] != 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def sum_segments(offsets, values, sums, start, stop):
+    """sums[i] = values[offsets[i]] + ... + values[offsets[i + 1] - 1]."""
+    for i in range(start, stop):
+        total = np.int64(0)
+        for j in range(uint64(offsets[i]), uint64(offsets[i + 1])):
+            total += values[j]
+        sums[i] = total
+
+
+@njit(cache=True, nogil=True)
 def hash_rows(pins, starts, counts, hashes, start, stop):
     """hashes[i] = 128-bit commutative hash (two sums of mixed ids) of row i, for uint64[rows, 2].
 
@@ -316,13 +351,20 @@ def add_weights(offsets, pins, weights, totals, start, stop):
 
 @njit(cache=True, nogil=True)
 def scatter_rows(offsets, pins, cursor, rows, low, high):
-    """Append every row to the list of each of its pins in [low, high); cursor = where to append."""
+    """Append every row to the list of each of its pins in [low, high); cursor = where to append.
+
+    The pins of a row ascend.
+    """
     for row in range(len(offsets) - 1):
-        for j in range(offsets[row], offsets[row + 1]):
-            pin = pins[j]
-            if low <= pin < high:
-                rows[cursor[pin]] = row
-                cursor[pin] += 1
+        first, last = offsets[row], offsets[row + 1]
+        if first == last or pins[first] >= high or pins[last - 1] < low:
+            continue
+        first = lower_bound(pins, first, last, low)
+        last = lower_bound(pins, first, last, high)
+        for j in range(uint64(first), uint64(last)):
+            pin = np.uint32(pins[j])
+            rows[cursor[pin]] = row
+            cursor[pin] += 1
 
 
 @njit(cache=True, nogil=True)

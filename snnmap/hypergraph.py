@@ -290,8 +290,12 @@ class Hypergraph:
     @cached_property
     def group_axons(self) -> Array:
         """int64[n_groups]: axons that share each destination set (what Delta counts)."""
-        totals = np.concatenate([[0], np.cumsum(self.axon_counts)])
-        return np.asarray(totals[self.hedge_offsets[1:]] - totals[self.hedge_offsets[:-1]])
+        return _csr.sum_segments(self.hedge_offsets, self.axon_counts)
+
+    @cached_property
+    def has_single_sources(self) -> bool:
+        """Whether every h-edge has exactly one source."""
+        return _csr.has_single_rows(self.source_offsets)
 
     @cached_property
     def fan_ins(self) -> Array:

@@ -156,7 +156,7 @@ def __getattr__(name: str) -> Any:
     """Functions that CuPy has under NumPy's names."""
     allowed = (
         "arange zeros empty ones full zeros_like empty_like ones_like where maximum minimum "
-        "concatenate cumsum diff flatnonzero searchsorted ascontiguousarray unique"
+        "concatenate cumsum diff flatnonzero searchsorted ascontiguousarray unique frexp"
     )
     if name not in allowed.split():
         raise AttributeError(name)

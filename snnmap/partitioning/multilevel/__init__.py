@@ -61,7 +61,7 @@ def partition_multilevel(
     machine = choose_engine(engine)
     clock = Clock()
     with clock("posing"):
-        problem = pose_problem(hypergraph.grouped(), limits)
+        problem = pose_problem(hypergraph.grouped(), limits, lists=machine.name != "cpu")
     work = foresee(problem, settings)
     machine, reason = fit_engine(engine, machine, problem.level, work)
     if engine != "cpu":
@@ -108,7 +108,7 @@ def solve(
     limits, n_pins = engine.from_host(problem.limits), problem.level.n_pins
     run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
-        levels = compress(engine, finest.level, limits, config.compression, progress)
+        levels = compress(engine, finest.slim, limits, config.compression, progress)
     if levels and n_pins > config.compression.whole_pins:
         coarse, chunks = levels[0]
         parts, valid = solve_levels(replace(run, finest=Finest(engine, coarse)), levels[1:], seed)

@@ -6,10 +6,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from snnmap._rows import mix64, sort_range
+from snnmap._rows import mix64
 from snnmap.partitioning.multilevel._kernels_search import scramble
-
-LEADING = 12  # bits by which many values are first told apart
 
 
 @njit(cache=True, nogil=True)
@@ -123,16 +121,6 @@ def mix_values(values, step, salt, out, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def sum_by_row(offsets, items, values, sums, start, stop):
-    """sums[i] = wrapping sum of values[item] over row i, for uint64 values."""
-    for row in range(start, stop):
-        total = uint64(0)
-        for j in range(offsets[row], offsets[row + 1]):
-            total += values[items[j]]
-        sums[row] = total
-
-
-@njit(cache=True, nogil=True)
 def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):
     """loads[v] = what node v alone puts on a part."""
     for v in range(start, stop):
@@ -143,128 +131,3 @@ def load_nodes(node_offsets, node_nets, counts, resources, loads, start, stop):
         for j in range(node_offsets[v], node_offsets[v + 1]):
             for c in range(counts.shape[1]):
                 loads[v, resources.shape[1] + c] += counts[node_nets[j], c]
-
-
-@njit(cache=True, nogil=True)
-def number_values(values, places, most):
-    """Different uint64 values in order of appearance; places[i] = number of value i among them.
-
-    Ends when there are more than `most`.
-    """
-    n_slots = 1 << 12
-    slots = np.full(n_slots, -1, np.int64)
-    distinct = np.empty(n_slots // 2, np.uint64)
-    n = 0
-    for i in range(len(values)):
-        if i > 0 and values[i] == values[i - 1]:
-            places[i] = places[i - 1]
-            continue
-        if n > most:
-            break
-        if n == len(distinct):  # half full: twice as many slots
-            more = np.empty(n_slots, np.uint64)
-            for k in range(n):
-                more[k] = distinct[k]
-            distinct = more
-            n_slots *= 2
-            slots = np.full(n_slots, -1, np.int64)
-            for k in range(n):
-                slot = mix64(distinct[k]) & uint64(n_slots - 1)
-                while slots[slot] >= 0:
-                    slot = (slot + uint64(1)) & uint64(n_slots - 1)
-                slots[slot] = k
-        slot = mix64(values[i]) & uint64(n_slots - 1)
-        while slots[slot] >= 0 and distinct[slots[slot]] != values[i]:
-            slot = (slot + uint64(1)) & uint64(n_slots - 1)
-        if slots[slot] < 0:
-            slots[slot] = n
-            distinct[n] = values[i]
-            n += 1
-        places[i] = slots[slot]
-    return distinct[:n].copy()
-
-
-@njit(cache=True, nogil=True)
-def rename(places, names):
-    """places[i] = names[places[i]]."""
-    for i in range(len(places)):
-        places[i] = names[places[i]]
-
-
-@njit(cache=True, nogil=True)
-def count_leading(values, counts, start, stop):
-    """counts[b] += values of values[start:stop] whose leading bits are b."""
-    for i in range(start, stop):
-        counts[values[i] >> uint64(64 - LEADING)] += 1
-
-
-@njit(cache=True, nogil=True)
-def scatter_leading(values, cursor, order, start, stop):
-    """Append start..stop-1 to the list of each value's leading bits; cursor = where to append."""
-    for i in range(start, stop):
-        bucket = values[i] >> uint64(64 - LEADING)
-        order[cursor[bucket]] = i
-        cursor[bucket] += 1
-
-
-@njit(cache=True, nogil=True)
-def number_buckets(values, order, offsets, places, found, start, stop):
-    """places[i] = rank of value i among the different ones of its bucket; found[b] = how many there are."""
-    largest = np.int64(1)
-    for bucket in range(start, stop):
-        largest = max(largest, offsets[bucket + 1] - offsets[bucket])
-    n_slots = 2
-    while n_slots < 2 * largest:
-        n_slots *= 2
-    slots = np.full(n_slots, -1, np.int64)
-    ranks = np.empty(n_slots, np.int64)
-    distinct = np.empty(largest, np.int64)
-    for bucket in range(start, stop):
-        first, last = offsets[bucket], offsets[bucket + 1]
-        used = 1
-        while used < 2 * (last - first):
-            used *= 2
-        for slot in range(used):
-            slots[slot] = -1
-        n = np.int64(0)
-        for j in range(first, last):
-            value = values[order[j]]
-            if j > first and value == values[order[j - 1]]:
-                places[order[j]] = places[order[j - 1]]
-                continue
-            slot = mix64(value) & uint64(used - 1)
-            while slots[slot] >= 0 and values[slots[slot]] != value:
-                slot = (slot + uint64(1)) & uint64(used - 1)
-            places[order[j]] = slot
-            if slots[slot] < 0:
-                slots[slot] = order[j]
-                distinct[n] = np.int64(value)  # the leading bits agree: signed ones sort alike
-                n += 1
-        sort_range(distinct, np.int64(0), n)
-        for k in range(n):
-            value = uint64(distinct[k])
-            slot = mix64(value) & uint64(used - 1)
-            while values[slots[slot]] != value:
-                slot = (slot + uint64(1)) & uint64(used - 1)
-            ranks[slot] = k
-        for j in range(first, last):
-            places[order[j]] = ranks[places[order[j]]]
-        found[bucket] = n
-
-
-@njit(cache=True, nogil=True)
-def add_by_leading(values, firsts, places, start, stop):
-    """places[i] += firsts[leading bits of value i]."""
-    for i in range(start, stop):
-        places[i] += firsts[values[i] >> uint64(64 - LEADING)]
-
-
-@njit(cache=True, nogil=True)
-def number_chunks(order, offsets, pieces, alone, firsts, chunks, start, stop):
-    """chunks[v] = chunk of node v, for the nodes of classes start..stop-1."""
-    for c in range(start, stop):
-        begin = offsets[c]
-        members = offsets[c + 1] - begin
-        for i in range(members):
-            piece = i * pieces[c] // members if pieces[c] <= members else min(i, alone[c])
-            chunks[order[begin + i]] = firsts[c] + piece

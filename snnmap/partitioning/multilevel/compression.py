@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from snnmap.partitioning.multilevel.config import CompressionConfig
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level, project
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
 
-_STEP = 0x9E3779B97F4A7C15
+STEP = 0x9E3779B97F4A7C15  # between the values that signatures mix
 
 
 def find_classes(
     engine: Any, level: Level, config: CompressionConfig, progress: Progress = SILENT
 ) -> tuple[Array, int] | None:
-    """(int64[n_nodes] class of each node, their number), or None where there is no such structure.
+    """(integer[n_nodes] class of each node, their number), or None where there is no such structure.
 
     None also when `progress` expires.
     """
@@ -50,12 +52,12 @@ def find_classes(
 def sign_nodes(engine: Any, level: Level, classes: Array | None) -> Array:
     """uint64[n_nodes]: equal for twins, or, with classes, for class twins.
 
-    The steps of the CPU engine; the GPU engine's are its own (``kernels/classes.cu``).
+    What it means, step by step; the CPU engine's way to the same values is in `cpu_compression.py`.
     """
     xp = engine.xp
 
     def mixed(values: Array, salt: int) -> Array:
-        return engine.mix(values, _STEP, salt)
+        return engine.mix(values, STEP, salt)
 
     nets = xp.arange(level.n_nets)
     if classes is None:
@@ -69,7 +71,7 @@ def sign_nodes(engine: Any, level: Level, classes: Array | None) -> Array:
     signatures: Array = engine.sum_rows(level.node_offsets, level.node_nets, inward)
     outbound = engine.sum_rows(level.out_offsets, level.out_nets, outward)
     no_inbound = xp.flatnonzero(level.node_offsets[1:] == level.node_offsets[:-1])
-    signatures[no_inbound] = outbound[no_inbound] ^ xp.uint64(_STEP)
+    signatures[no_inbound] = outbound[no_inbound] ^ xp.uint64(STEP)
     return signatures
 
 
@@ -105,26 +107,49 @@ class Pieces(NamedTuple):
 
 def sort_classes(engine: Any, level: Level, classes: Array, n_classes: int) -> Classes:
     """Bring the nodes of each class together; the steps of the CPU engine."""
-    order, offsets = engine.order_by(classes, n_classes)
-    sizes = engine.sum_rows(offsets, order, level.resources[:, 0].astype(engine.xp.uint64))
-    return Classes(order, offsets, offsets[1:] - offsets[:-1], sizes.astype(engine.xp.int64))
+    xp, (order, offsets) = engine.xp, engine.order_by(classes, n_classes)
+    sizes = xp.ascontiguousarray(level.resources[:, 0]).view(xp.uint64)
+    sizes = engine.sum_rows(offsets, order, sizes).view(xp.int64)
+    return Classes(order, offsets, offsets[1:] - offsets[:-1], sizes)
 
 
 def plan_pieces(xp: Any, classes: Classes, largest: int) -> Pieces:
     """Split classes in halves until the pieces are at most about `largest` in size."""
-    pieces = xp.ones(len(classes.members), xp.int64)
     members = classes.members
-    while True:
-        too_large = (classes.sizes > pieces * largest) & (pieces < members)
-        if not too_large.any():
-            break
-        pieces = xp.where(too_large, pieces * 2, pieces)
+    pieces = xp.minimum(_power_of_two(xp, -(-classes.sizes // largest)), _power_of_two(xp, members))
     # Node i of a class is in piece min(i * pieces // members, members - 1).
     alone = xp.minimum(-(-(members - 1) * members // pieces), members)
     chunks = xp.where(pieces <= members, pieces, alone + (alone < members))
     firsts = xp.zeros(len(members) + 1, xp.int64)
     firsts[1:] = xp.cumsum(chunks)
     return Pieces(pieces, alone, firsts)
+
+
+def _power_of_two(xp: Any, values: Array) -> Array:
+    """int64[n]: the smallest power of two that is not below each value; 1 at least."""
+    exponents = xp.frexp(xp.maximum(values - 1, 0).astype(np.float64))[1]
+    powers: Array = xp.ones_like(values) << exponents.astype(values.dtype)
+    return powers
+
+
+def nest_pieces(xp: Any, classes: Classes, fine: Pieces, coarse: Pieces) -> Array:
+    """int32[n_fine]: the chunk of the coarser split that holds each chunk of the finer one.
+
+    The last chunk of a class may lie in several, if there are to be more pieces than members; its last
+    node decides.
+    """
+    places = xp.arange(int(fine.firsts[-1]))
+    of = xp.searchsorted(fine.firsts, places, side="right") - 1
+    places -= fine.firsts[of]
+    members, pieces = classes.members[of], fine.pieces[of]
+    some = xp.where(places < fine.alone[of], places, members - 1)
+    some = xp.where(pieces <= members, -(-places * members // pieces), some)  # a node of each
+    pieces = coarse.pieces[of]
+    within = xp.where(
+        pieces <= members, some * pieces // members, xp.minimum(some, coarse.alone[of])
+    )
+    nested: Array = (coarse.firsts[of] + within).astype(np.int32)
+    return nested
 
 
 def compress(
@@ -155,13 +180,11 @@ def compress(
     enough = (i for i in range(len(shares)) if counts[i] <= config.nodes)
     chosen = next(enough, len(shares) - 1)
     n_chunks, n_finer = counts[chosen], counts[len(shares) + chosen]
-    chunks = engine.split_classes(ranked, coarse[chosen])
-    levels: list[tuple[Level, Array]] = []
-    current = level
-    if n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
-        finer = engine.split_classes(ranked, fine[chosen])
-        current = engine.contract(level, finer, n_finer)
-        levels.append((current, finer))
-        chunks = project(engine.xp, chunks, finer, n_finer)
-    levels.append((engine.contract(current, chunks, n_chunks), chunks))
-    return levels
+    if not n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
+        chunks = engine.split_classes(ranked, coarse[chosen])
+        return [(engine.contract(level, chunks, n_chunks), chunks)]
+    finer = engine.split_classes(ranked, fine[chosen])
+    chunks = engine.nest_chunks(ranked, fine[chosen], coarse[chosen])
+    del ranked
+    between = engine.contract(level, finer, n_finer)
+    return [(between, finer), (engine.contract(between, chunks, n_chunks), chunks)]

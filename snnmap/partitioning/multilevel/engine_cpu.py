@@ -18,15 +18,13 @@ from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
-from snnmap.partitioning.multilevel import choosing, compression
+from snnmap.partitioning.multilevel import choosing
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
-from snnmap.partitioning.multilevel.level import Level, contract_small
+from snnmap.partitioning.multilevel.cpu_compression import SMALL_PINS, CpuCompression
+from snnmap.partitioning.multilevel.level import Level, contract_small, with_lists
 from snnmap.partitioning.multilevel.state import State
 
 Array = np.ndarray[Any, Any]
-
-_FEW = 1 << 17  # so many different values are numbered in one table
-_SMALL_PINS = 1 << 18  # below, one sequential kernel beats many parallel ones
 
 
 class Table(NamedTuple):
@@ -68,7 +66,7 @@ class Moves(NamedTuple):
     outgoing: Array
 
 
-class CpuEngine:
+class CpuEngine(CpuCompression):
     """NumPy and Numba on the threads of this process.
 
     Attributes:
@@ -103,10 +101,7 @@ class CpuEngine:
 
     def restore(self, level: Level) -> Level:
         """The whole level again."""
-        if len(level.node_offsets):
-            return level
-        node_offsets, node_nets = _csr.transpose(level.net_offsets, level.net_pins, level.n_nodes)
-        return level._replace(node_offsets=node_offsets, node_nets=node_nets)
+        return with_lists(level)
 
     def tidy(self) -> None:
         """Give freed memory back to the system."""
@@ -282,7 +277,7 @@ class CpuEngine:
         n_parts: int,
         with_loads: bool,
     ) -> tuple[Array, Array, Array]:
-        n_chunks = thread_count() if level.n_pins > _SMALL_PINS >> 3 else 1
+        n_chunks = thread_count() if level.n_pins > SMALL_PINS >> 3 else 1
         movers = np.flatnonzero(targets >= 0)
         many = _OFTEN * len(movers) > level.n_nodes
         moving = np.ones(level.n_nets, bool) if many else self._nets_of(level, movers)
@@ -422,15 +417,17 @@ class CpuEngine:
         km.match_forest(targets, weights, partners)
         return partners
 
-    def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
-        """The level whose nodes are the clusters; nets with equal pins become one."""
-        return self.restore(self.contract_nets(level, clusters, n_clusters))
-
     def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
-        """The same, maybe without lists by destination (see :meth:`shed`); needs none either."""
-        if level.n_pins <= _SMALL_PINS:
+        """The coarse level without lists by destination (see :meth:`shed`); needs none either."""
+        if level.n_pins <= SMALL_PINS:
             return contract_small(level, clusters, n_clusters)
         offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
+        return self.merge_nets(level, offsets, pins, clusters, n_clusters)
+
+    def merge_nets(
+        self, level: Level, offsets: Array, pins: Array, clusters: Array, n_clusters: int
+    ) -> Level:
+        """The coarse level, given the pins of its nets, of which equal ones become one."""
         merged, firsts = _csr.group_equal_rows(pins, offsets[:-1], np.diff(offsets))
         n_nets = len(firsts)
         net_offsets, net_pins = offsets, pins
@@ -443,8 +440,6 @@ class CpuEngine:
         np.add.at(weights, merged, level.net_weights)
         new_counts = np.zeros((n_nets, level.counts.shape[1]), np.int64)
         np.add.at(new_counts, merged, level.counts)
-        resources = np.zeros((n_clusters, level.resources.shape[1]), np.int64)
-        np.add.at(resources, clusters, level.resources)
         sources = kct.contract_sources(
             level.source_offsets,
             level.source_nodes,
@@ -455,86 +450,5 @@ class CpuEngine:
             n_clusters,
         )
         rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        sums = (weights, new_counts, resources)
+        sums = (weights, new_counts, self.sum_resources(level, clusters, n_clusters))
         return Level(*(net_offsets, net_pins, *sources[:3], *rows, *sources[3:], *sums))
-
-    # ---------------------------------------------------------------- compression
-
-    def sign_nodes(self, level: Level, classes: Array | None) -> Array:
-        """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""
-        signatures: Array = compression.sign_nodes(self, level, classes)
-        return signatures
-
-    def sort_classes(self, level: Level, classes: Array, n_classes: int) -> compression.Classes:
-        """The nodes of each class together."""
-        return compression.sort_classes(self, level, classes, n_classes)
-
-    def count_chunks(self, classes: compression.Classes, largest: list[int]) -> list[int]:
-        """How many chunks there are if they are to be at most about so large, for each size."""
-        return [int(compression.plan_pieces(np, classes, size).firsts[-1]) for size in largest]
-
-    def split_classes(self, classes: compression.Classes, largest: int) -> Array:
-        """int32[n_nodes]: chunks of classes of at most about `largest` in size."""
-        plan = compression.plan_pieces(np, classes, largest)
-        return self.number_chunks(classes.order, classes.offsets, *plan)
-
-    def number(self, values: Array) -> tuple[int, Array]:
-        """(how many different uint64 values, int64[n] place of each among them, ascending)."""
-        places = np.empty(len(values), np.int64)
-        bounds = chunk_bounds(len(values), thread_count() if len(values) > 1 << 16 else 1)
-        pieces = [places[start:stop] for start, stop in bounds]
-        tasks = [(values[a:b], piece, _FEW) for (a, b), piece in zip(bounds, pieces, strict=True)]
-        tables = map_tasks(kco.number_values, tasks)
-        if max(len(table) for table in tables) > _FEW:
-            return self._number_many(values, places)
-        distinct = np.unique(np.concatenate(tables))
-        ranks = [np.searchsorted(distinct, table) for table in tables]
-        map_tasks(kco.rename, list(zip(pieces, ranks, strict=True)))
-        return len(distinct), places
-
-    def _number_many(self, values: Array, places: Array) -> tuple[int, Array]:
-        """The same where most values differ: by their leading bits first."""
-        n, n_buckets = len(values), 1 << kco.LEADING
-        bounds = chunk_bounds(n, thread_count())
-        counts = np.zeros((len(bounds), n_buckets), np.int64)
-        map_tasks(kco.count_leading, [(values, counts[i], *ends) for i, ends in enumerate(bounds)])
-        cursors = _csr.offsets_of(counts.T.ravel())[:-1].reshape(n_buckets, -1).T.copy()
-        offsets = _csr.offsets_of(counts.sum(axis=0))
-        order = np.empty(n, np.int32)
-        map_tasks(
-            kco.scatter_leading,
-            [(values, cursors[i], order, *ends) for i, ends in enumerate(bounds)],
-        )
-        found = np.empty(n_buckets, np.int64)
-        args = (values, order, offsets, places, found)
-        for_chunks(kco.number_buckets, n_buckets, *args, offsets=offsets)
-        firsts = _csr.offsets_of(found)
-        for_chunks(kco.add_by_leading, n, values, firsts, places)
-        return int(firsts[-1]), places
-
-    def mix(self, values: Array, step: int = 1, salt: int = 0) -> Array:
-        """SplitMix64 finaliser of value * step + salt, for 64-bit integers; uint64."""
-        values = np.ascontiguousarray(values).view(np.uint64)
-        out = np.empty_like(values)
-        for_chunks(kco.mix_values, len(values), values, np.uint64(step), np.uint64(salt), out)
-        return out
-
-    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
-        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
-        offsets, order = _csr.sort_places(values.astype(np.int32), n_values)
-        return order, offsets
-
-    def number_chunks(
-        self, order: Array, offsets: Array, pieces: Array, alone: Array, firsts: Array
-    ) -> Array:
-        """int32[n]: chunk of each node (see `compression.Pieces`)."""
-        chunks = np.empty(len(order), np.int32)
-        args = (order, offsets, pieces, alone, firsts, chunks)
-        for_chunks(kco.number_chunks, len(pieces), *args, offsets=offsets)
-        return chunks
-
-    def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
-        """uint64[rows]: wrapping sums of values over rows of items."""
-        sums = np.empty(len(offsets) - 1, np.uint64)
-        for_chunks(kco.sum_by_row, len(sums), offsets, items, values, sums, offsets=offsets)
-        return sums

@@ -163,6 +163,11 @@ class GpuRows:
         plan = compression.plan_pieces(self.xp, classes, largest)
         return self.number_chunks(classes.order, classes.offsets, *plan)
 
+    def nest_chunks(self, classes: compression.Classes, fine: int, coarse: int) -> Array:
+        """int32[n_fine]: the chunk of size `coarse` that holds each of size `fine`."""
+        plans = (compression.plan_pieces(self.xp, classes, size) for size in (fine, coarse))
+        return compression.nest_pieces(self.xp, classes, *plans)
+
     def number(self, values: Array) -> tuple[int, Array]:
         """(how many different uint64 values, int64[n] place of each among them, ascending)."""
         distinct, places = self.xp.unique(values, return_inverse=True)

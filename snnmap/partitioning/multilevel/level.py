@@ -118,8 +118,10 @@ class Problem:
         return replace(self, level=self.level.without_lists(np))
 
 
-def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
+def pose_problem(hypergraph: Hypergraph, limits: Limits, *, lists: bool = True) -> Problem:
     """Flatten a hypergraph and its limits for the partitioner.
+
+    Without `lists` by node those who need them make them (:func:`with_lists`).
 
     Additive loads: neurons, then synapses and outbound axons where limited. Distinct loads: inbound axons,
     then incident axons where limited. An h-edge with several sources becomes a net over all its pins
@@ -127,22 +129,23 @@ def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
     """
     h = hypergraph
     weights, scale = fixed_point(h.weights, _HEADROOM)
-    n_sources = np.diff(h.source_offsets)
+    alone = h.has_single_sources
+    n_sources = np.zeros(0, np.int64) if alone else np.diff(h.source_offsets)
     several = np.flatnonzero(n_sources > 1)
     whole = np.arange(h.n_hedges) if limits.max_incident is not None else several
 
     counts = [h.group_axons]
-    if (n_sources == 1).all():
+    if alone:
         hedges: Any = slice(None)
-        net_weights = _segment_sums(h.hedge_offsets, weights)
+        net_weights = _csr.sum_segments(h.hedge_offsets, weights)
         source_offsets, source_nodes, source_weights = h.hedge_offsets, h.sources, weights
     else:
         carried = weights.copy()
         carried[several] = 0
-        net_weights = _segment_sums(h.hedge_offsets, carried)
+        net_weights = _csr.sum_segments(h.hedge_offsets, carried)
         single = n_sources == 1
         hedges = np.flatnonzero(single)
-        source_offsets = _segment_sums(h.hedge_offsets, single.astype(np.int64))
+        source_offsets = _csr.sum_segments(h.hedge_offsets, single.astype(np.int64))
         source_offsets = _csr.offsets_of(source_offsets)
         source_nodes = h.sources[h.source_offsets[:-1][hedges]]
         source_weights = weights[hedges]
@@ -194,9 +197,10 @@ def pose_problem(hypergraph: Hypergraph, limits: Limits) -> Problem:
         source_nodes,
         source_weights,
         net_weights,
-        np.stack(counts, axis=1),
-        np.stack(resources, axis=1),
+        _columns(counts),
+        _columns(resources),
     )
+    level = with_lists(level) if lists else level
     values = [UNLIMITED if b is None else b for b in (*bounds, *distinct)]
     return Problem(level, np.array(values, np.int64), limits.max_parts, scale)
 
@@ -232,29 +236,32 @@ def make_level(
     counts: Array,
     resources: Array,
 ) -> Level:
-    """Add the lists by node to the lists by net."""
-    n_nodes = len(resources)
-    node_offsets, node_nets = _csr.transpose(net_offsets, net_pins, n_nodes)
-    source_offsets, source_nodes = _writeable(source_offsets), _writeable(source_nodes)
-    out_offsets, places = _csr.sort_places(source_nodes, n_nodes)
-    nets = np.repeat(np.arange(len(source_offsets) - 1, dtype=np.int32), np.diff(source_offsets))
-    out_nets = nets[places]
-    arrays = (
-        net_offsets,
-        net_pins,
-        source_offsets,
-        source_nodes,
-        source_weights,
-        node_offsets,
-        node_nets,
-        out_offsets,
-        out_nets,
-        source_weights[places],
-        net_weights,
-        counts,
-        resources,
-    )
+    """A level of these arrays, without the lists by node, which :func:`with_lists` adds."""
+    none, nobody = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    by_net = (net_offsets, net_pins, source_offsets, source_nodes, source_weights)
+    by_node = (none, nobody, none, nobody, none)
+    arrays = (*by_net, *by_node, net_weights, counts, resources)
     return Level(*(_writeable(a) for a in arrays))
+
+
+def with_lists(level: Level) -> Level:
+    """The level on the host with those of its lists by node that it lacks."""
+    if not len(level.out_offsets):
+        out_offsets, places = _csr.sort_places(level.source_nodes, level.n_nodes)
+        n_sources = np.diff(level.source_offsets)
+        nets = np.repeat(np.arange(level.n_nets, dtype=np.int32), n_sources)
+        out_lists = out_offsets, nets[places], level.source_weights[places]
+        names = ("out_offsets", "out_nets", "out_weights")
+        level = level._replace(**dict(zip(names, out_lists, strict=True)))
+    if not len(level.node_offsets):
+        node_offsets, node_nets = _csr.transpose(*level[:2], level.n_nodes)
+        level = level._replace(node_offsets=node_offsets, node_nets=node_nets)
+    return level
+
+
+def _columns(arrays: list[Array]) -> Array:
+    """int64[n, n_arrays]; one array alone is not copied."""
+    return arrays[0].reshape(-1, 1) if len(arrays) == 1 else np.stack(arrays, axis=1)
 
 
 class _Unlocked:
@@ -274,8 +281,3 @@ def _writeable(array: Array) -> Array:
     """The same memory as compiled code expects it; kernels never write into a level."""
     array = np.ascontiguousarray(array)
     return array if array.flags.writeable else np.asarray(_Unlocked(array))
-
-
-def _segment_sums(offsets: Array, values: Array) -> Array:
-    totals = _csr.offsets_of(values)
-    return np.asarray(totals[offsets[1:]] - totals[offsets[:-1]])

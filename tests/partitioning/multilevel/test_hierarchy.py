@@ -67,7 +67,8 @@ def test_levels_are_made_again(seed: int, share: int) -> None:
 
 def test_large_levels_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those beyond the sequential kernel, and what is held meanwhile."""
-    monkeypatch.setattr("snnmap.partitioning.multilevel.engine_cpu._SMALL_PINS", 0)
+    for module in ("engine_cpu", "cpu_compression"):
+        monkeypatch.setattr(f"snnmap.partitioning.multilevel.{module}.SMALL_PINS", 0)
     rng = np.random.default_rng(5)
     level = twins.random_level(rng, n_nodes=3000, n_nets=2000, mean_pins=60)
     monkeypatch.setattr(ENGINE, "kept_share", 2)

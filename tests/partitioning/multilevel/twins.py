@@ -19,7 +19,7 @@ from snnmap.partitioning.multilevel.config import (
     CompressionConfig,
     RefinementConfig,
 )
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level, with_lists
 from snnmap.partitioning.multilevel.merging import merge_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.state import examine
@@ -56,7 +56,7 @@ def random_level(
     source_offsets, source_nodes = flatten(sources)
     net_offsets, net_pins = flatten(rows)
     counts = rng.integers(0, 4, (n_nets, n_distinct))
-    return make_level(
+    level = make_level(
         net_offsets,
         net_pins,
         source_offsets,
@@ -66,6 +66,7 @@ def random_level(
         counts,
         rng.integers(1, 4, (n_nodes, n_additive)),
     )
+    return with_lists(level)
 
 
 def flatten(rows: list[Array]) -> tuple[Array, Array]:
@@ -298,7 +299,9 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
     config = CompressionConfig(keep=2.0)
     limits = engine.from_host(random_limits(rng, engine.download(level), 8))
     classes = find_classes(engine, level, config)
-    found: Results = {"classes": None if classes is None else engine.to_host(classes[0])}
+    found: Results = {"classes": None}
+    if classes is not None:
+        found["classes"] = engine.to_host(classes[0]).astype(np.int64)
     for depth, (coarse, clusters) in enumerate(compress(engine, level, limits, config)):
         found[f"compressed {depth} map"] = engine.to_host(clusters)
         found |= {f"compressed {depth} {k}": v for k, v in level_of(engine, coarse).items()}
