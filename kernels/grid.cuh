@@ -234,6 +234,14 @@ __device__ __forceinline__ void for_long_rows(const i32* list, const u64* n_list
     for (i64 i = blockIdx.x; i < static_cast<i64>(*n_listed); i += gridDim.x) visit(static_cast<i64>(list[i]));
 }
 
+// sums[row] += value_of(item) summed over the row's items, by all blocks (see add_chunk).
+template <class Value>
+__device__ __forceinline__ void add_all_rows(const Grid& grid, const i64* offsets, i64 n_rows, const i32* items,
+                                             i64 n_items, u64* sums, Value value_of) {
+    for (i64 j = grid.thread() * CHUNK; j < n_items; j += grid.n_threads() * CHUNK)
+        add_chunk(offsets, n_rows, items, n_items, j, reinterpret_cast<i64*>(sums), 1, value_of);
+}
+
 // Sort a row of distinct ids below n_ids in place, by a warp (at most SHORT_ROW ids) or a block.
 template <bool BLOCK>
 __device__ __forceinline__ void sort_row(const Grid& grid, i32* ids, i64 n, i64 n_ids) {

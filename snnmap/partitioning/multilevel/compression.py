@@ -39,7 +39,7 @@ def find_classes(
     for _ in range(config.rounds + 1):
         if progress.expired():
             return None
-        n_distinct, found = engine.number(engine.sign_nodes(level, classes))
+        n_distinct, found = engine.classify(level, classes)
         if n_distinct > 0.98 * n:
             return None
         classes = found
@@ -52,7 +52,7 @@ def find_classes(
 def sign_nodes(engine: Any, level: Level, classes: Array | None) -> Array:
     """uint64[n_nodes]: equal for twins, or, with classes, for class twins.
 
-    What it means, step by step; the CPU engine's way to the same values is in `cpu_compression.py`.
+    What it means, step by step; the engines' ways are in `cpu_compression.py` and ``classes.cu``.
     """
     xp = engine.xp
 
@@ -81,14 +81,17 @@ class Classes(NamedTuple):
     Attributes:
         order: int32[n_nodes] node ids.
         offsets: int64[n_classes + 1], places of each class in `order`.
-        members: int64[n_classes], its nodes; at least one.
         sizes: int64[n_classes], its size (neurons).
     """
 
     order: Array
     offsets: Array
-    members: Array
     sizes: Array
+
+    @property
+    def members(self) -> Array:
+        """int64[n_classes]: nodes of each class, one at least."""
+        return self.offsets[1:] - self.offsets[:-1]
 
 
 class Pieces(NamedTuple):
@@ -110,7 +113,7 @@ def sort_classes(engine: Any, level: Level, classes: Array, n_classes: int) -> C
     xp, (order, offsets) = engine.xp, engine.order_by(classes, n_classes)
     sizes = xp.ascontiguousarray(level.resources[:, 0]).view(xp.uint64)
     sizes = engine.sum_rows(offsets, order, sizes).view(xp.int64)
-    return Classes(order, offsets, offsets[1:] - offsets[:-1], sizes)
+    return Classes(order, offsets, sizes)
 
 
 def plan_pieces(xp: Any, classes: Classes, largest: int) -> Pieces:
@@ -184,7 +187,7 @@ def compress(
         chunks = engine.split_classes(ranked, coarse[chosen])
         return [(engine.contract(level, chunks, n_chunks), chunks)]
     finer = engine.split_classes(ranked, fine[chosen])
-    chunks = engine.nest_chunks(ranked, fine[chosen], coarse[chosen])
+    chunks = engine.nest_chunks(ranked, fine[chosen], coarse[chosen], n_finer)
     del ranked
     between = engine.contract(level, finer, n_finer)
     return [(between, finer), (engine.contract(between, chunks, n_chunks), chunks)]

@@ -46,6 +46,10 @@ class CpuCompression:
     restore: Callable[[Level], Level]
     _inputs: Inputs | None = None  # of the level whose nodes are being signed
 
+    def classify(self, level: Level, classes: Array | None) -> tuple[int, Array]:
+        """(how many classes, int32[n_nodes]) of twins, or, with classes, of class twins."""
+        return self.number(self.sign_nodes(level, classes))
+
     def sign_nodes(self, level: Level, classes: Array | None) -> Array:
         """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""
         if classes is None or self._inputs is None:
@@ -69,7 +73,7 @@ class CpuCompression:
         plan = compression.plan_pieces(np, classes, largest)
         return self.number_chunks(classes.order, classes.offsets, *plan)
 
-    def nest_chunks(self, classes: Classes, fine: int, coarse: int) -> Array:
+    def nest_chunks(self, classes: Classes, fine: int, coarse: int, n_fine: int) -> Array:
         """int32[n_fine]: the chunk of size `coarse` that holds each of size `fine`."""
         plans = (compression.plan_pieces(np, classes, size) for size in (fine, coarse))
         nested: Array = compression.nest_pieces(np, classes, *plans)

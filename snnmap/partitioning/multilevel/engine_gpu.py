@@ -1,6 +1,6 @@
 """The GPU engine: the steps of `engine_cpu.py` on CuPy arrays with the kernels of ``kernels/``.
 
-Same methods, same integers; one file a phase (`gpu_coarsening.py`, `gpu_refinement.py`).
+Same methods, same integers; one file a phase (`gpu_compression.py`, `gpu_contraction.py`, ...).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
+from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import State
@@ -29,7 +30,7 @@ HOST_ENTRIES = 1 << 17
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
-class GpuEngine(GpuCoarsening, GpuChoosing):
+class GpuEngine(GpuCompression, GpuCoarsening, GpuChoosing):
     """CuPy and CUDA C++ kernels on the current device.
 
     Attributes:

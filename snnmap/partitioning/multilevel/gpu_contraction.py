@@ -6,9 +6,8 @@ Launches whose blocks wait for each other: what a step needs of another one is t
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
-
-import numpy as np
 
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import GpuRows, power_of_two
@@ -19,8 +18,8 @@ Array = Any  # cupy.ndarray
 _THREADS = 1024  # of a block of those that wait for each other; one fits a multiprocessor
 _WARP_BYTES = _THREADS // 32 * 2048  # shared memory for short rows, a warp each
 _SCRATCH_BYTES = 512  # before that
-_GATE_WORDS = 16  # of 8 bytes
-_SUMMARY = slice(2 * _GATE_WORDS + 3, 2 * _GATE_WORDS + 7)  # see `Counter` in contract.cu
+GATE_WORDS = 16  # of 8 bytes, where blocks wait for each other
+_SUMMARY = slice(2 * GATE_WORDS + 3, 2 * GATE_WORDS + 7)  # see `Counter` in contract.cu
 
 
 class Space:
@@ -32,10 +31,10 @@ class Space:
     """
 
     def __init__(self, xp: Any, words: list[int]) -> None:
-        starts = np.cumsum([0, *words]).tolist()
-        self.array = xp.zeros(starts[-1], xp.uint64)
+        *starts, total = accumulate(words, initial=0)
+        self.array = xp.zeros(total, xp.uint64)
         base = int(self.array.data.ptr)
-        self.pieces = [base + 8 * start for start in starts[:-1]]
+        self.pieces = [base + 8 * start for start in starts]
 
 
 class GpuContraction(GpuRows):
@@ -65,7 +64,7 @@ class GpuContraction(GpuRows):
         n_nets, n_sources = level.n_nets, len(level.source_nodes)
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
         tables = tuple(power_of_two(4 * n // 3 + 1) for n in (n_nets, n_sources))
-        zeroed = [3 * _GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
+        zeroed = [3 * GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
         wide = [n_nets, n_nets + 1, n_nets + 1, n_clusters + 1, 2 * self.device.multiprocessors]
         narrow = [n // 2 + 1 for n in (6 * [n_nets] + [n_clusters])]
         space = Space(xp, zeroed + wide + narrow)
@@ -90,11 +89,6 @@ class GpuContraction(GpuRows):
         none = xp.empty(0, words), xp.empty(0, ids)
         return Level(*nets, *sources, *none, *outs, *sums)
 
-    def order_by(self, values: Array, n_values: int) -> tuple[Array, Array]:
-        """(int32[n] indices by value, equal ones ascending; int64[n_values + 1] where each begins)."""
-        offsets, order = self._list_items(None, values.astype(np.int32), len(values), n_values)
-        return order, offsets
-
     def _transpose(self, offsets: Array, items: Array, n: int) -> tuple[Array, Array]:
         """(int64[n + 1] offsets, int32 rows): the rows that hold each of n ids, ascending."""
         return self._list_items(offsets, items, len(offsets) - 1, n)
@@ -103,7 +97,7 @@ class GpuContraction(GpuRows):
         self, offsets: Array | None, items: Array, n_rows: int, n: int
     ) -> tuple[Array, Array]:
         xp = self.xp
-        space = Space(xp, [2 * _GATE_WORDS, n, self.device.multiprocessors, n // 2 + 1])
+        space = Space(xp, [2 * GATE_WORDS, n, self.device.multiprocessors, n // 2 + 1])
         found = xp.empty(n + 1, xp.int64), xp.empty(len(items), xp.int32)
         args = (offsets, items, n_rows, len(items), n, *space.pieces, *found)
         self._run_together("lists", "list_rows_of", n_rows, *args)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from snnmap.partitioning.multilevel import compression
 from snnmap.partitioning.multilevel.device import THREADS, Device
 from snnmap.partitioning.multilevel.level import Level
 
@@ -146,62 +145,12 @@ class GpuRows:
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
 
-    def sign_nodes(self, level: Level, classes: Array | None) -> Array:
-        """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""
-        return compression.sign_nodes(self, level, classes)
-
-    def sort_classes(self, level: Level, classes: Array, n_classes: int) -> compression.Classes:
-        """The nodes of each class together."""
-        return compression.sort_classes(self, level, classes, n_classes)
-
-    def count_chunks(self, classes: compression.Classes, largest: list[int]) -> list[int]:
-        """How many chunks there are if they are to be at most about so large, for each size."""
-        return [int(compression.plan_pieces(self.xp, classes, size).firsts[-1]) for size in largest]
-
-    def split_classes(self, classes: compression.Classes, largest: int) -> Array:
-        """int32[n_nodes]: chunks of classes of at most about `largest` in size."""
-        plan = compression.plan_pieces(self.xp, classes, largest)
-        return self.number_chunks(classes.order, classes.offsets, *plan)
-
-    def nest_chunks(self, classes: compression.Classes, fine: int, coarse: int) -> Array:
-        """int32[n_fine]: the chunk of size `coarse` that holds each of size `fine`."""
-        plans = (compression.plan_pieces(self.xp, classes, size) for size in (fine, coarse))
-        return compression.nest_pieces(self.xp, classes, *plans)
-
-    def number(self, values: Array) -> tuple[int, Array]:
-        """(how many different uint64 values, int64[n] place of each among them, ascending)."""
-        distinct, places = self.xp.unique(values, return_inverse=True)
-        return len(distinct), places
-
     def mix(self, values: Array, step: int = 1, salt: int = 0) -> Array:
         """SplitMix64 finaliser of value * step + salt, for 64-bit integers; uint64."""
         values = values.astype(self.xp.uint64) * self.xp.uint64(step) + self.xp.uint64(salt)
         out = self.xp.empty_like(values)
         self._run("rows", "mix_values", len(values), values, out, len(values))
         return out
-
-    def number_chunks(
-        self, order: Array, offsets: Array, pieces: Array, alone: Array, firsts: Array
-    ) -> Array:
-        """int32[n]: chunk of each node (see `compression.Pieces`)."""
-        xp = self.xp
-        places = xp.arange(len(order))
-        runs = xp.searchsorted(offsets, places, side="right") - 1
-        within, members = places - offsets[runs], (offsets[1:] - offsets[:-1])[runs]
-        piece = xp.where(
-            pieces[runs] <= members,
-            within * pieces[runs] // members,
-            xp.minimum(within, alone[runs]),
-        )
-        chunks = xp.empty(len(order), xp.int32)
-        chunks[order] = firsts[runs] + piece
-        return chunks
-
-    def sum_rows(self, offsets: Array, items: Array, values: Array) -> Array:
-        """uint64[rows]: wrapping sums of values over rows of items."""
-        sums = self.xp.zeros(len(offsets) - 1, self.xp.uint64)
-        self._add_rows(offsets, items, values, sums)
-        return sums
 
     def add_at(self, target: Array, index: Array, values: Array) -> None:
         """target[index] += values (int64), with repeated indices adding up."""

@@ -99,11 +99,11 @@ def test_finer_chunks_lie_in_coarser_ones(seed: int) -> None:
     sizes = members * rng.integers(0, 5, len(members))
     offsets = np.concatenate([[0], np.cumsum(members)])
     order = np.arange(offsets[-1], dtype=np.int32)
-    classes, engine = Classes(order, offsets, members, sizes), CpuEngine()
+    classes, engine = Classes(order, offsets, sizes), CpuEngine()
     for sizes_of in ((1, 2), (1, 16), (3, 12), (5, 500)):
         fine, coarse = (plan_pieces(np, classes, size) for size in sizes_of)
         finer, coarser = (engine.split_classes(classes, size) for size in sizes_of)
-        nested = engine.nest_chunks(classes, *sizes_of)
+        nested = engine.nest_chunks(classes, *sizes_of, int(fine.firsts[-1]))
         assert (nested == project(np, coarser, finer, len(nested))).all()
         whole = np.repeat(fine.pieces <= members, members)
         assert (nested[finer] == coarser)[whole].all()

@@ -113,23 +113,11 @@ def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     wide, narrow = on(np.zeros((7, 2), np.int64)), on(np.zeros((7, 2), np.int64))
     engine.add_at(wide, on(index), on(table))
     engine.add_at(narrow, on(index.astype(np.int32)), on(table))
-    sums = engine.sum_rows(level.net_offsets, level.net_pins, on(values))
-    groups = np.unique(index, return_inverse=True)[1]
-    n_groups = int(groups.max(initial=-1)) + 1
-    order, offsets = engine.order_by(on(groups), n_groups)
-    members = np.bincount(groups, minlength=n_groups)
-    pieces = 2 ** rng.integers(0, 6, n_groups)
-    alone = np.minimum(-(-(members - 1) * members // pieces), members)
-    plan = (on(pieces), on(alone), on(np.arange(n_groups + 1) * 1000))
     return {
-        "order": engine.to_host(order),
-        "offsets": engine.to_host(offsets),
-        "chunks": engine.to_host(engine.number_chunks(order, offsets, *plan)),
         "mix": engine.to_host(engine.mix(on(values))),
         "salted": engine.to_host(engine.mix(on(index), 2**63 + 3, 77)),
         "add_at": engine.to_host(wide),
         "add_at32": engine.to_host(narrow),
-        "sum_rows": engine.to_host(sums),
     }
 
 
@@ -301,7 +289,22 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
     classes = find_classes(engine, level, config)
     found: Results = {"classes": None}
     if classes is not None:
-        found["classes"] = engine.to_host(classes[0]).astype(np.int64)
+        found["classes"] = engine.to_host(classes[0])
+    numbers = None
+    for depth in range(3):
+        n_classes, numbers = engine.classify(level, numbers)
+        found |= {f"classes {depth}": engine.to_host(numbers), f"number {depth}": n_classes}
+        ranked = engine.sort_classes(level, numbers, n_classes)
+        for field, array in zip(ranked._fields, ranked, strict=True):
+            found[f"{field} {depth}"] = engine.to_host(array)
+        sizes = [1, 2, 3, 10, 1 << 40]
+        counts = engine.count_chunks(ranked, sizes)
+        found[f"counts {depth}"] = np.array(counts)
+        for size, n_chunks in zip(sizes, counts, strict=True):
+            chunks = engine.split_classes(ranked, size)
+            nested = engine.nest_chunks(ranked, size, 4 * size, n_chunks)
+            found[f"chunks {depth} of {size}"] = engine.to_host(chunks)
+            found[f"nested {depth} of {size}"] = engine.to_host(nested)
     for depth, (coarse, clusters) in enumerate(compress(engine, level, limits, config)):
         found[f"compressed {depth} map"] = engine.to_host(clusters)
         found |= {f"compressed {depth} {k}": v for k, v in level_of(engine, coarse).items()}
