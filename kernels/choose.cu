@@ -64,16 +64,6 @@ __device__ __forceinline__ u32 runs_from(const i64* order, const i64* keys, i64 
     return __ballot_sync(ALL_LANES, first);
 }
 
-// Sum of the values of this lane and those before it.
-__device__ __forceinline__ i64 scan_warp(i64 value) {
-    const i32 lane = threadIdx.x & 31;
-    for (i32 step = 1; step < 32; step *= 2) {
-        const i64 other = __shfl_sync(ALL_LANES, value, lane >= step ? lane - step : lane);
-        if (lane >= step) value += other;
-    }
-    return value;
-}
-
 // accepted[v] = whether v's group has room for the amounts of all of its run up to v's.
 // Parallel over runs, a warp each (found by the warp that owns their first place); reads keys and
 // amounts of a run once. Pure map.

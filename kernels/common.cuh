@@ -137,6 +137,16 @@ __device__ __forceinline__ i64 sum_warp(i64 value) {
     return value;
 }
 
+// Sum of the values of this lane and those before it.
+__device__ __forceinline__ i64 scan_warp(i64 value) {
+    const i32 lane = threadIdx.x & 31;
+    for (i32 step = 1; step < 32; step *= 2) {
+        const i64 other = __shfl_sync(ALL_LANES, value, lane >= step ? lane - step : lane);
+        if (lane >= step) value += other;
+    }
+    return value;
+}
+
 // Sum over the group, known to all its threads afterwards.
 template <bool BLOCK>
 __device__ __forceinline__ i64 sum_group(i64 value) {

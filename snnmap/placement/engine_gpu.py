@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.errors import EngineError
-from snnmap.partitioning.multilevel.device import THREADS, Device
+from snnmap.partitioning.multilevel.device import THREADS, Device, word
 from snnmap.placement import refine
 from snnmap.placement.engine_cpu import Schedule
 from snnmap.placement.flows import Flows
@@ -170,7 +170,7 @@ class Boards:
         proposals = (self.targets, self.gains, accepted, firsts, epochs, self._states)
         fields = (*ground.head, ground.n_rows, *where, *proposals, *annealing, *swapping)
         self._kept = fields  # the device holds their addresses only
-        self._struct = xp.asarray(np.array([_word(field) for field in fields], np.uint64))
+        self._struct = xp.asarray(np.array([word(field) for field in fields], np.uint64))
 
     def play(self, kernel: str, *args: int) -> HostArray:
         """Run rounds with as many blocks as may wait for each other; int64[n_boards, n_words] states."""
@@ -286,12 +286,3 @@ class GpuChains:
     def rounds(self, first: int, n: int) -> HostArray:
         """As :meth:`snnmap.placement.engine_cpu.CpuChains.rounds`."""
         return self._boards.play("anneal_rounds", first, n)[:, _STATS]
-
-
-def _word(value: Any) -> int:
-    """A field of the kernels' struct as 64 bits: an array's address, 0 for none, or an integer."""
-    if value is None:
-        return 0
-    if isinstance(value, int):
-        return value % 2**64
-    return int(value.__cuda_array_interface__["data"][0])

@@ -220,6 +220,17 @@ class Device:
             pool.set_limit(size=limit)
 
 
+def word(value: Any) -> int:
+    """A field of a kernel's struct as 64 bits: an array's address, 0 for None, or a number."""
+    if value is None:
+        return 0
+    if isinstance(value, float):
+        return int(np.float64(value).view(np.uint64))
+    if isinstance(value, (int, np.integer)):
+        return int(value) % 2**64
+    return int(value.__cuda_array_interface__["data"][0])
+
+
 def _argument(value: Any) -> Any:
     if value is None:
         return np.uint64(0)

@@ -248,6 +248,9 @@ class CpuEngine(CpuCompression):
         )
         return moves
 
+    def refine_rounds(self, *asked: object) -> None:
+        """Refine in one go (see `gpu_rounds.py`): this engine takes one round after the other."""
+
     def gains_in_sequence(
         self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
     ) -> Array:

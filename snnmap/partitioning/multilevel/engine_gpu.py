@@ -14,10 +14,10 @@ from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
-from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
+from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.upload import Uploader
@@ -30,7 +30,7 @@ HOST_ENTRIES = 1 << 17
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
-class GpuEngine(GpuCompression, GpuCoarsening, GpuChoosing):
+class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
     """CuPy and CUDA C++ kernels on the current device.
 
     Attributes:

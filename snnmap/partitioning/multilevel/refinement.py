@@ -18,6 +18,7 @@ from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.sequence import refine_in_sequence
 from snnmap.partitioning.multilevel.state import State, examine, price_overload
+from snnmap.partitioning.multilevel.turns import plan_turns
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
@@ -62,6 +63,11 @@ def refine(
         return refine_in_sequence(
             *start, rounds=rounds, schedule=schedule, seed=seed, progress=progress
         )
+    turns = plan_turns(config, rounds, schedule, roomy=roomy, seed=seed)
+    asked = (turns, overload_price, config.patience, progress)
+    refined = engine.refine_rounds(level, limits, parts, n_parts, *asked)
+    if refined is not None:
+        return refined
     xp = engine.xp
     state = examine(engine, level, limits, parts, n_parts)
     worth = price_overload(level, engine, state.connectivity)
@@ -74,27 +80,24 @@ def refine(
 
     best, best_cost, since = state.parts, cost(state), 0
     locked = xp.zeros(level.n_nodes, bool)
-    for turn in range(rounds):
+    for turn in turns:
         if progress.expired() or since > config.patience:
             break
-        factor = schedule[turn * len(schedule) // rounds]
-        warmth = config.temperature * (1 - turn / max(rounds - 1, 1))
         moves = engine.propose(
             level,
             state.table,
             state.parts,
             state.loads,
             limits,
-            engine.from_host((worth * factor).astype(np.int64)),
+            engine.from_host((worth * turn.factor).astype(np.int64)),
             locked,
             strict=False,
             haven=0,
-            seed=seed * 1009 + turn,
-            slack=int(64 * warmth),
+            seed=turn.seed,
+            slack=turn.slack,
         )
-        spacious = roomy or factor < schedule[-1]
-        parts, locked, n_moved = engine.choose_moves(level, limits, state, moves, roomy=spacious)
-        if warmth == 0 and int(n_moved) == 0:
+        parts, locked, n_moved = engine.choose_moves(level, limits, state, moves, roomy=turn.roomy)
+        if turn.cold and int(n_moved) == 0:
             break
         state = examine(engine, level, limits, parts, n_parts, state, locked)
         now = cost(state)

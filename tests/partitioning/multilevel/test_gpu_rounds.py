@@ -1,0 +1,155 @@
+"""Rounds of refinement in one launch give the parts of the CPU engine, or give up and say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnmap.hypergraph import Hypergraph
+from snnmap.partitioning.multilevel import gpu_rounds
+from snnmap.partitioning.multilevel.config import RefinementConfig
+from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.level import Level, pose_problem
+from snnmap.partitioning.multilevel.refinement import refine
+from snnmap.progress import Progress
+from tests.emulator.starting import KINDS, start_gpu
+from tests.partitioning.cases import counted_hypergraphs, feasible_limits
+from tests.partitioning.multilevel import twins
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "no nets": {"n_nodes": 3, "n_nets": 0, "mean_pins": 1},
+    "few nodes of many nets": {"n_nodes": 40, "n_nets": 900, "mean_pins": 4},
+    "two loads each": {"n_nodes": 150, "n_nets": 90, "mean_pins": 9, "n_additive": 2, "n_distinct": 2},
+    "many events": {"n_nodes": 500, "n_nets": 30, "mean_pins": 200, "mean_sources": 6},
+    "long nets": {"n_nodes": 1300, "n_nets": 6, "mean_pins": 3000},
+}  # fmt: skip
+
+
+@pytest.fixture(params=KINDS)
+def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuEngine]:
+    engine = start_gpu(GpuEngine, request.param)
+    monkeypatch.setattr(engine, "entries_of_net", 64)  # random parts touch more than good ones
+    if request.param == "emulated":
+        monkeypatch.setattr(engine, "round_threads", 64)
+    return engine
+
+
+def refined(
+    engine: Any, level: Level, seed: int, n_parts: int, config: RefinementConfig, **changes: Any
+) -> Any:
+    """Refined parts on the host, from random ones with random limits."""
+    rng = np.random.default_rng(seed)
+    limits = twins.random_limits(rng, level, n_parts)
+    parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+    knobs: dict[str, Any] = {
+        "rounds": 7, "schedule": (0.5, 2.0, 16.0), "overload_price": 20.0, "roomy": False, "seed": seed
+    }  # fmt: skip
+    knobs |= changes
+    where = (engine, engine.upload(level), engine.from_host(limits), engine.from_host(parts))
+    return engine.to_host(refine(*where, n_parts, config, **knobs))
+
+
+def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each call so far gave up."""
+    gave_up: list[bool] = []
+    whole = gpu.refine_rounds
+
+    def ask(*asked: Any) -> Any:
+        found = whole(*asked)
+        gave_up.append(found is None)
+        return found
+
+    monkeypatch.setattr(gpu, "refine_rounds", ask)
+    return gave_up
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 23])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_same_parts(
+    gpu: GpuEngine, shape: str, n_parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
+    for roomy in (False, True):
+        asked = (level, n_parts, n_parts, RefinementConfig())
+        found = refined(gpu, *asked, roomy=roomy)
+        assert (found == refined(CpuEngine(), *asked, roomy=roomy)).all()
+    assert gave_up == [False, False]
+
+
+@given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
+@settings(max_examples=15)
+def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
+    gpu = start_gpu(GpuEngine, "emulated")
+    gpu.round_threads = 32
+    level = pose_problem(h, data.draw(feasible_limits(h))).level
+    config = RefinementConfig(patience=data.draw(st.integers(0, 3)))
+    asked = (level, data.draw(st.integers(0, 99)), data.draw(st.integers(1, 6)), config)
+    changes = {
+        "rounds": data.draw(st.integers(0, 9)),
+        "schedule": tuple(data.draw(st.lists(st.floats(0, 1e4), min_size=1, max_size=4))),
+    }
+    assert (refined(gpu, *asked, **changes) == refined(CpuEngine(), *asked, **changes)).all()
+
+
+def test_many_launches_are_one(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    level = twins.random_level(np.random.default_rng(5), n_nodes=200, n_nets=150, mean_pins=8)
+    asked = (level, 5, 9, RefinementConfig())
+    monkeypatch.setattr(gpu_rounds, "_AT_ONCE", 2 * (level.n_pins + len(level.source_nodes)))
+    assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
+
+
+class Impatient(Progress):
+    """Expires when it is asked once too often."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.patience = patience
+
+    def expired(self) -> bool:
+        self.patience -= 1
+        return self.patience < 0
+
+
+@pytest.mark.parametrize("patience", [0, 1, 2])
+def test_stops_between_launches(
+    gpu: GpuEngine, patience: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = twins.random_level(np.random.default_rng(2), n_nodes=200, n_nets=150, mean_pins=8)
+    asked = (level, 2, 9, RefinementConfig())
+    monkeypatch.setattr(gpu_rounds, "_AT_ONCE", 1)
+    found = [refined(e, *asked, progress=Impatient(patience)) for e in (gpu, CpuEngine())]
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "value"), [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32)]
+)
+def test_gives_up_where_memory_is_short(
+    gpu: GpuEngine, what: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(7), **SHAPES["many events"])
+    monkeypatch.setattr(gpu, "upload", gpu.bring)  # keeps the settings
+    monkeypatch.setattr(gpu, what, value)
+    if what == "round_threads":
+        monkeypatch.setattr(gpu.device, "shared_bytes", 8192 + 4096)
+    asked = (level, 7, 30, RefinementConfig())
+    assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
+    assert gave_up == [True]
+
+
+def test_costs_that_64_bits_may_not_hold(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(3), n_nodes=60, n_nets=40, mean_pins=9)
+    asked = (level, 3, 5, RefinementConfig())
+    price = 2.0**46
+    found = [refined(e, *asked, overload_price=price, rounds=2) for e in (gpu, CpuEngine())]
+    assert (found[0] == found[1]).all()
+    assert gave_up == [True]
