@@ -271,6 +271,11 @@ T atomicAdd(T* target, T value) {
     *target = old + value;
     return old;
 }
+inline unsigned atomicOr(unsigned* target, unsigned value) {
+    const unsigned old = *target;
+    *target = old | value;
+    return old;
+}
 template <class T>
 T atomicMax(T* target, T value) {
     const T old = *target;

@@ -12,14 +12,14 @@ from numba import njit
 from snnmap.partitioning.multilevel._kernels_search import (
     fill_gains,
     fill_state,
-    fm_pass,
+    matched_pass,
     node_loads,
 )
 
 
 @njit(cache=True, nogil=True)
 def refine(level, parts, n_parts, limits, totals, factors, passes, patience, seed):
-    """FM passes at each price in turn; `parts` (int32[n_nodes]) changes in place.
+    """Passes at each price in turn; `parts` (int32[n_nodes]) changes in place.
 
     A pass that gains less than a thousandth of the connectivity is the last at its price. `factors`
     (float64) are in units of the average worth of what each of `totals` (int64[n_loads]) counts.
@@ -38,7 +38,7 @@ def refine(level, parts, n_parts, limits, totals, factors, passes, patience, see
         for i in range(len(totals)):
             prices[i] = np.int64(worth * factor / max(totals[i], 1))
         for _ in range(passes):
-            gain = fm_pass(
+            gain = matched_pass(
                 level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
             )  # fmt: skip
             seed += 1

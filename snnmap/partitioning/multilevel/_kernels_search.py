@@ -18,6 +18,8 @@ from numba import njit, uint64
 from snnmap._rows import mix64
 
 _NONE = np.int64(-(1 << 62))
+_BLOCK = 64  # nodes whose largest key is kept
+_MOVED = np.int32(1 << 30)  # above every turn
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -107,14 +109,13 @@ def fill_gains(level, parts, sources, gains, looped):
 
 
 @njit(cache=True, nogil=True)
-def find_moves(nodes, n, state, prices, seed, heap, targets, found):
+def find_moves(nodes, n, state, prices, seed, targets, found):
     """Best move by the soft objective of each of nodes[:n]: its part to targets, its gain to found.
 
-    Target -1 where no part is left: for nodes in the heap only gains above their key count. A part may
-    be overfilled to at most 5/4 of a limit with a price, and not at all without.
+    Target -1 where there is none. A part may be overfilled to at most 5/4 of a limit with a price, and
+    not at all without.
     """
     level, parts, pins, sources, loads, gains, _, alone, limits, tight = state
-    _, places, keys = heap
     node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights, counts = level[5:12]
     n_distinct = counts.shape[1]
     n_additive = len(limits) - n_distinct
@@ -149,9 +150,6 @@ def find_moves(nodes, n, state, prices, seed, heap, targets, found):
         best = -1
         best_gain = _NONE
         bar = np.int64(relief == 0)  # the least that v must find in a part worth a look
-        if places[v] >= 0:
-            best_gain = keys[v] + 1
-            bar = max(bar, best_gain + here - relief)
         for p in range(len(loads)):
             if gains[v, p] < bar or p == a:
                 continue
@@ -269,73 +267,84 @@ def node_loads(level):
 
 
 @njit(cache=True, nogil=True)
-def push(heap, v, key, size):
-    """Give v a key, larger than its last, in a binary max-heap (ties to the smaller id) of `size` nodes.
-
-    A heap is (nodes, place of each node or -1, its key). Returns the new size.
-    """
-    nodes, places, keys = heap
-    i = places[v]
-    if i < 0:
-        i = size
-        size += 1
+def set_key(keys, crests, v, key):
+    """Give v a key, and keep the largest key of its block of nodes true."""
+    block, old = v // _BLOCK, keys[v]
     keys[v] = key
-    while i > 0:
-        up = (i - 1) >> 1
-        u = nodes[up]
-        if keys[u] > key or (keys[u] == key and u < v):
-            break
-        nodes[i] = u
-        places[u] = i
-        i = up
-    nodes[i] = v
-    places[v] = i
-    return size
+    if key >= crests[block]:
+        crests[block] = key
+    elif old == crests[block]:
+        crest = key
+        for w in range(block * _BLOCK, min((block + 1) * _BLOCK, len(keys))):
+            crest = max(crest, keys[w])
+        crests[block] = crest
 
 
 @njit(cache=True, nogil=True)
-def sink(heap, size):
-    """Put the first node of a heap of `size` where its key belongs."""
-    nodes, places, keys = heap
-    i = 0
-    v = nodes[i]
-    while 2 * i + 1 < size:
-        child = 2 * i + 1
-        if child + 1 < size:
-            x, y = nodes[child], nodes[child + 1]
-            if keys[y] > keys[x] or (keys[y] == keys[x] and y < x):
-                child += 1
-        u = nodes[child]
-        if keys[v] > keys[u] or (keys[v] == keys[u] and v < u):
-            break
-        nodes[i] = u
-        places[u] = i
-        i = child
-    nodes[i] = v
-    places[v] = i
+def choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen):
+    """Nodes that are the best in play both where they are and where they want to go.
+
+    In play are gains above zero, or, where there are none, losses of at most four times the least.
+    Writes all nodes in play to `in_play` and those chosen to `chosen`, ascending; returns how many.
+    `firsts` (int32[n_parts]) is scratch.
+    """
+    top = _NONE
+    for block in range(len(crests)):
+        top = max(top, crests[block])
+    if top == _NONE:
+        return 0, 0
+    bar = np.int64(1) if top > 0 else 4 * top
+    firsts[:] = -1
+    n_in_play = 0
+    for block in range(len(crests)):
+        if crests[block] < bar:
+            continue
+        for v in range(block * _BLOCK, min((block + 1) * _BLOCK, len(keys))):
+            if keys[v] < bar:
+                continue
+            in_play[n_in_play] = v
+            n_in_play += 1
+            for side in range(2):
+                p = parts[v] if side == 0 else wishes[v]
+                if firsts[p] < 0 or keys[v] > keys[firsts[p]]:
+                    firsts[p] = v
+    n_chosen = 0
+    for i in range(n_in_play):
+        v = in_play[i]
+        if firsts[parts[v]] == v and firsts[wishes[v]] == v:
+            chosen[n_chosen] = v
+            n_chosen += 1
+    return n_in_play, n_chosen
 
 
 @njit(cache=True, nogil=True, inline="always")  # has one caller
-def fm_pass(
+def matched_pass(
     level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
 ):
-    """One Fiduccia-Mattheyses pass by the soft objective; returns what it gained.
+    """One pass of moves by the soft objective; returns what it gained.
 
-    Nodes are taken by best gain (checked again when taken), move once, and the best prefix of the
-    sequence stays; `patience` moves without a new best end the pass.
+    Fiduccia-Mattheyses, many moves a turn: of the nodes that want to leave or to enter a part only
+    the best may move, and one moves that is best at both its parts. So moves of one turn concern
+    different parts, and their gains add up exactly. Gains are checked again before; where one was
+    too high, all in play that want the same part are looked at again. Every node moves once, the best prefix of
+    turns stays; `patience` moves without a new best end the pass.
     """
     net_offsets, net_pins, source_offsets, source_nodes, _, node_offsets, node_nets = level[:7]
     out_offsets, out_nets = level[7:9]
     n = len(parts)
-    keys = np.empty(n, np.int64)
-    places = np.full(n, -1, np.int64)
-    heap = (np.empty(n, np.int32), places, keys)
-    seen = np.full(n, -1, np.int32)  # the move after which a node was looked at; n when it moves
+    keys = np.full(n, _NONE)  # gain of each node's best move when it was last looked at
+    crests = np.full((n + _BLOCK - 1) // _BLOCK, _NONE)  # largest of each block of nodes
+    wishes = np.empty(n, np.int32)  # the part that it would move to
+    seen = np.full(n, -1, np.int32)  # the turn after which it was looked at, or _MOVED
     moved = np.empty(n, np.int32)
     origins = np.empty(n, np.int32)
     queue = np.arange(n).astype(np.int32)  # nodes to look at, and what was found
     targets = np.empty(n, np.int32)
     found = np.empty(n, np.int64)
+    firsts = np.empty(len(loads), np.int32)
+    failed = np.full(len(loads), -1, np.int32)  # the last turn in which a move into it was too good
+    in_play = np.empty(n, np.int32)
+    chosen = np.empty(len(loads), np.int32)
     most = np.zeros(len(limits), np.int64)
     for w in range(n):
         for i in range(len(limits)):
@@ -344,71 +353,75 @@ def fm_pass(
     for p in range(len(loads)):
         tight[p] = is_tight(loads[p], most, limits)
     state = (level, parts, pins, sources, loads, gains, looped, alone, limits, tight)
-    find_moves(queue, np.int64(n), state, prices, seed, heap, targets, found)
-    size = np.int64(0)
-    for w in range(n):
-        if targets[w] >= 0:
-            size = push(heap, np.int64(w), found[w], size)
+    queued = np.int64(n)
     n_moved = 0
     n_kept = 0
     current = np.int64(0)
     best = np.int64(0)
-    while size > 0 and n_moved - n_kept <= patience:
-        v = np.int64(heap[0][0])
-        queue[0] = v
-        places[v] = -1
-        find_moves(queue, np.int64(1), state, prices, seed, heap, targets, found)
-        b, gain = np.int64(targets[0]), found[0]
-        if b >= 0 and gain < keys[v]:
-            keys[v] = gain
-            sink(heap, size)
-            continue
-        size -= 1
-        if size > 0:
-            heap[0][0] = heap[0][size]
-            sink(heap, size)
-        if b < 0:
-            continue
-        a = np.int64(parts[v])
-        seen[v] = n
-        moved[n_moved] = v
-        origins[n_moved] = a
-        n_moved += 1
-        move(v, b, state)
-        tight[a] = is_tight(loads[a], most, limits)
-        tight[b] = is_tight(loads[b], most, limits)
-        current += gain
+    turn = 0
+    while True:
+        find_moves(queue, queued, state, prices, seed, targets, found)
+        for i in range(queued):
+            wishes[queue[i]] = targets[i]
+            set_key(keys, crests, queue[i], found[i] if targets[i] >= 0 else _NONE)
+        if n_moved - n_kept > patience:
+            break
+        n_in_play, n_chosen = choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen)
+        if n_in_play == 0:
+            break
+        find_moves(chosen, np.int64(n_chosen), state, prices, seed, targets, found)
+        first_moved = n_moved
+        for i in range(n_chosen):
+            v = chosen[i]
+            if targets[i] != wishes[v] or found[i] < keys[v]:
+                failed[wishes[v]] = turn
+                continue
+            moved[n_moved] = v
+            origins[n_moved] = parts[v]
+            n_moved += 1
+            current += found[i]
+            seen[v] = _MOVED
+            set_key(keys, crests, v, _NONE)
+        queued = np.int64(0)
+        for i in range(n_in_play):
+            u = in_play[i]
+            if failed[wishes[u]] == turn and seen[u] < turn:
+                seen[u] = turn
+                queue[queued] = u
+                queued += 1
+        for m in range(first_moved, n_moved):
+            v = np.int64(moved[m])
+            a, b = np.int64(origins[m]), np.int64(wishes[v])
+            move(v, b, state)
+            tight[a] = is_tight(loads[a], most, limits)
+            tight[b] = is_tight(loads[b], most, limits)
+            # Only nets whose pins in a or b became few enough change somebody's gain.
+            for side in range(2):
+                first, last = (
+                    (node_offsets[v], node_offsets[v + 1])
+                    if side == 0
+                    else (out_offsets[v], out_offsets[v + 1])
+                )
+                for j in range(first, last):
+                    g = node_nets[j] if side == 0 else out_nets[j]
+                    if side == 0 and pins[g, a] > 1 and pins[g, b] > 2:
+                        continue
+                    if side == 1 and pins[g, a] > 0 and pins[g, b] > 0:
+                        continue
+                    begin, end = net_offsets[g], net_offsets[g + 1]
+                    n_sources = 0
+                    if side == 0 and (pins[g, a] == 0 or pins[g, b] == 1):
+                        n_sources = source_offsets[g + 1] - source_offsets[g]
+                    for i in range(begin, end + n_sources):
+                        u = net_pins[i] if i < end else source_nodes[source_offsets[g] + i - end]
+                        if seen[u] < turn:
+                            seen[u] = turn
+                            queue[queued] = u
+                            queued += 1
         if current > best:
             best = current
             n_kept = n_moved
-        queued = np.int64(0)
-        # Only nets whose pins in a or b became few enough change somebody's gain.
-        for side in range(2):
-            first, last = (
-                (node_offsets[v], node_offsets[v + 1])
-                if side == 0
-                else (out_offsets[v], out_offsets[v + 1])
-            )
-            for j in range(first, last):
-                g = node_nets[j] if side == 0 else out_nets[j]
-                if side == 0 and pins[g, a] > 1 and pins[g, b] > 2:
-                    continue
-                if side == 1 and pins[g, a] > 0 and pins[g, b] > 0:
-                    continue
-                begin, end = net_offsets[g], net_offsets[g + 1]
-                n_sources = 0
-                if side == 0 and (pins[g, a] == 0 or pins[g, b] == 1):
-                    n_sources = source_offsets[g + 1] - source_offsets[g]
-                for i in range(begin, end + n_sources):
-                    u = net_pins[i] if i < end else source_nodes[source_offsets[g] + i - end]
-                    if seen[u] < n_moved:
-                        seen[u] = n_moved
-                        queue[queued] = u
-                        queued += 1
-        find_moves(queue, queued, state, prices, seed, heap, targets, found)
-        for i in range(queued):
-            if targets[i] >= 0:
-                size = push(heap, np.int64(queue[i]), found[i], size)
+        turn += 1
     for i in range(n_moved - 1, n_kept - 1, -1):
         move(np.int64(moved[i]), np.int64(origins[i]), state)
     return best

@@ -14,7 +14,6 @@ from snnmap.partitioning.multilevel.level import Level, project
 from snnmap.partitioning.multilevel.merging import fold_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.run import Array, Run
-from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.partitioning.multilevel.stopping import hasten, pack, secure
 from snnmap.progress import SILENT
@@ -274,13 +273,13 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
         return *pack(run.engine, level, run.limits), False
     if small(level, config):
         knobs = config.search
-        hunt = Search(run.engine.download(level), problem.limits, knobs, problem.max_parts)
+        hunt = run.engine.searcher(level, problem.limits, knobs, problem.max_parts)
         if level.n_pins * hunt.count_parts(seed) <= knobs.most_work:
             total = knobs.population + knobs.generations * knobs.batch
             progress.start("searching", total, "partitions")
             found = hunt.run(seed, progress)
             progress.finish()
-            return found.parts, found.n_parts, True
+            return run.engine.to_host(found.parts), found.n_parts, True
     if run.keep_parts(level.n_nodes):
         return np.arange(level.n_nodes, dtype=np.int32), level.n_nodes, False
     if level.n_nodes > config.merge_at_most:

@@ -124,21 +124,29 @@ class Device:
         self._last = name
         return self._module(source, defines).get_function(name)
 
-    def launch(self, kernel: Any, blocks: int, args: tuple[Any, ...], shared: int = 0) -> None:
-        """Start a kernel with blocks of :data:`THREADS` threads; integers are passed as int64.
+    def launch(
+        self,
+        kernel: Any,
+        blocks: int,
+        args: tuple[Any, ...],
+        shared: int = 0,
+        threads: int = THREADS,
+    ) -> None:
+        """Start a kernel; integers are passed as int64.
 
         Args:
             kernel: from :meth:`kernel`.
             blocks: how many; none is started for 0.
             args: device arrays, integers, or None for a null pointer.
             shared: bytes of dynamic shared memory of a block.
+            threads: of a block.
         """
         if blocks <= 0:
             return
         self._last = kernel.name
         self._grant(kernel, shared)
         values = tuple(_argument(a) for a in args)
-        kernel((blocks,), (THREADS,), values, shared_mem=shared)
+        kernel((blocks,), (threads,), values, shared_mem=shared)
 
     def launch_together(
         self, kernel: Any, blocks: int, threads: int, args: tuple[Any, ...], shared: int = 0

@@ -20,8 +20,10 @@ from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
 from snnmap.partitioning.multilevel import choosing
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
+from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.cpu_compression import SMALL_PINS, CpuCompression
 from snnmap.partitioning.multilevel.level import Level, contract_small, with_lists
+from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State
 
 Array = np.ndarray[Any, Any]
@@ -118,6 +120,14 @@ class CpuEngine(CpuCompression):
     def add_at(self, target: Array, index: Array, values: Array) -> None:
         """target[index] += values, with repeated indices adding up."""
         np.add.at(target, index, values)
+
+    # ---------------------------------------------------------------- search
+
+    def searcher(
+        self, level: Level, limits: Array, config: SearchConfig, max_parts: int | None
+    ) -> Search:
+        """The search of a small level; `limits` (int64[n_loads]) are on the host."""
+        return Search(level, limits, config, max_parts)
 
     # ---------------------------------------------------------------- refinement
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.errors import EngineError
+from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
@@ -18,7 +19,9 @@ from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
+from snnmap.partitioning.multilevel.gpu_search import GpuSearch
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.upload import Uploader
 
@@ -95,6 +98,17 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
         dtypes = (np.int32 if field in _IDS else np.int64 for field in Level._fields)
         arrays = (np.ascontiguousarray(a, d) for a, d in zip(level, dtypes, strict=True))
         return Level(*(self._upload(a) for a in arrays))
+
+    def searcher(
+        self, level: Level, limits: Any, config: SearchConfig, max_parts: int | None
+    ) -> Search:
+        """The search of a small level, on the device where blocks can work on it."""
+        on_host = self.download(level)
+        if not GpuSearch.suits(level, config):
+            return Search(on_host, limits, config, max_parts)
+        levels = (on_host, self.bring(level))
+        memory = self.scratch_bytes // 2
+        return GpuSearch(self.device, levels, limits, config, max_parts, memory)
 
     def for_merging(
         self, level: Level, state: State, limits: Array

@@ -14,6 +14,7 @@ before any of them runs, so that the result does not depend on the number of thr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,44 +57,33 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.neighbours = kcl.find_neighbours(tuple(level))
+        self._begun: dict[int, tuple[Levels, Array, int]] = {}  # by seed, until it is gone on with
 
     # ---------------------------------------------------------------- building blocks
 
-    def coarsen(self, borders: Array | None, seed: int, fill: float = 1.0) -> tuple[Levels, Array]:
-        """Levels from fine to coarse, each with the cluster map that led to it; the last borders.
+    def coarsen(self, seed: int, fill: float = 1.0) -> Levels:
+        """Levels from fine to coarse, each with the cluster map that led to it.
 
-        Clusters stay within a share `fill` of the limits or, given borders (int64[n_nodes]), never
-        cross one.
+        Clusters stay within a share `fill` of the limits.
         """
         level, near, config = self.level, self.neighbours, self.config
         levels: Levels = [(level, None)]
-        scratch = borders is None
-        if borders is None:
-            borders = np.zeros(level.n_nodes, np.int64)
-            limits = (self.limits * fill).astype(np.int64)
-            limits = np.maximum(limits, np.minimum(self.largest, self.limits))
-        else:
-            limits = np.full_like(self.limits, UNLIMITED)
+        limits = (self.limits * fill).astype(np.int64)
+        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
         widest = int(limits[0])
         while True:
-            n, flat, cap = level.n_nodes, tuple(level), widest
-            if scratch:
-                largest = int(level.resources[:, 0].max(initial=0))
-                average = int(self.totals[0]) // max(n, 1)
-                cap = min(cap, max(int(average * config.growth), largest))
+            n, flat = level.n_nodes, tuple(level)
+            largest = int(level.resources[:, 0].max(initial=0))
+            average = int(self.totals[0]) // max(n, 1)
+            cap = min(widest, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
-            clusters, left = kcl.cluster_nodes(
-                flat, near, limits, cap, target, borders, seed + len(levels)
-            )
+            clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed + len(levels))
             if left > 0.98 * n and cap < widest:
-                clusters, left = kcl.cluster_nodes(
-                    flat, near, limits, widest, target, borders, seed
-                )
-            if left == n or (not scratch and left > 0.95 * n):
-                return levels, borders
+                clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
+            if left == n:
+                return levels
             level = contract_small(level, clusters, left)
             near = kcl.find_neighbours(tuple(level))
-            borders = project(np, borders, clusters, left)
             levels.append((level, clusters))
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
@@ -111,36 +101,62 @@ class Search:
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if clusters is not None:
                 parts = parts[clusters]
-        n_parts, connectivity, over = ki.judge(tuple(self.level), parts, n_parts, self.limits)
-        worth = connectivity * config.overload_price / np.maximum(self.totals, 1)
+        return self.weigh(parts, *ki.judge(tuple(self.level), parts, n_parts, self.limits))
+
+    def weigh(self, parts: Array, n_parts: int, connectivity: int, over: Array) -> Individual:
+        """A partition with its cost; `over` (int64[n_loads]) sums up each overload."""
+        worth = connectivity * self.config.overload_price / np.maximum(self.totals, 1)
         cost = connectivity + int((over * worth.astype(np.int64)).sum())
         return Individual(cost, connectivity, int(over.sum()), n_parts, parts)
 
     # ---------------------------------------------------------------- individuals
 
     def count_parts(self, seed: int) -> int:
-        """Parts that a partition of this level starts with."""
-        return self.coarsen(None, seed)[0][-1][0].n_nodes
+        """Parts that the first partition of a search with this seed starts with."""
+        self._begun[seed] = self._begun.get(seed) or self.begin(seed)
+        return self._begun[seed][2]
 
-    def create(self, seed: int) -> Individual:
-        """A new partition from scratch."""
+    def begin(self, seed: int) -> tuple[Levels, Array, int]:
+        """(levels, parts of the coarsest, their number) of a new partition."""
+        if seed in self._begun:
+            return self._begun.pop(seed)
         low, high = self.config.fill
-        levels, _ = self.coarsen(None, seed, low + (high - low) * (seed % 1024) / 1023)
+        levels = self.coarsen(seed, low + (high - low) * (seed % 1024) / 1023)
         coarsest = levels[-1][0]
         n_parts = coarsest.n_nodes
         parts = np.arange(n_parts, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
             n_parts = self.max_parts
             parts = self.join(coarsest, n_parts)
-        return self.uncoarsen(levels, parts, n_parts, seed)
+        return levels, parts, n_parts
+
+    def create(self, seed: int) -> Individual:
+        """A new partition from scratch."""
+        return self.uncoarsen(*self.begin(seed), seed)
 
     def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
-        """Offspring that keeps what both parents agree on, refined from the better one."""
+        """Offspring that keeps what both parents agree on, refined from the better one.
+
+        What they agree on moves as one first; then nodes move alone.
+        """
         better, other = (first, second) if first.cost <= second.cost else (second, first)
         pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
-        levels, pairs = self.coarsen(pairs, seed)
-        parts = (pairs // other.n_parts).astype(np.int32)
+        agreed, blocks = np.unique(pairs, return_inverse=True)
+        blocks, parts = blocks.astype(np.int32), (agreed // other.n_parts).astype(np.int32)
+        levels: Levels = [(self.level, None)]
+        if len(agreed) < len(pairs):
+            levels.append((contract_small(self.level, blocks, len(agreed)), blocks))
+        else:
+            parts = better.parts.copy()
         return self.uncoarsen(levels, parts, better.n_parts, seed)
+
+    def create_all(self, seeds: list[int]) -> Iterator[Individual]:
+        """New partitions, in order."""
+        return each_task(self.create, [(seed,) for seed in seeds])
+
+    def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
+        """Offspring, in order; each task is two parents and a seed."""
+        return each_task(self.combine, tasks)
 
     def join(self, level: Level, n_parts: int) -> Array:
         """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
@@ -175,8 +191,8 @@ class Search:
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
-        seeds = draw.integers(0, 1 << 30, config.population)
-        for one in each_task(self.create, [(int(s),) for s in seeds]):
+        seeds = [seed, *(int(s) for s in draw.integers(0, 1 << 30, config.population - 1))]
+        for one in self.create_all(seeds):
             population.append(one)
             progress.advance(1, note=self.note(population))
             if progress.expired():
@@ -189,7 +205,7 @@ class Search:
             for _ in range(config.batch):
                 i, j = (int(x) for x in draw.integers(0, len(population), 2))
                 tasks.append((population[i], population[j], int(draw.integers(0, 1 << 30))))
-            for child in each_task(self.combine, tasks):
+            for child in self.combine_all(tasks):
                 if all(child.cost != one.cost for one in population):
                     population.append(child)
                 progress.advance(1, note=self.note(population))

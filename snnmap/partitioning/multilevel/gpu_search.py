@@ -1,0 +1,180 @@
+"""The search of a small level on the device: a block of threads makes an individual (``kernels/search.cu``).
+
+The host draws the tasks and coarsens for new partitions; a generation is one launch and one wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from snnmap.parallel import map_tasks
+from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.search import Array, Individual, Search
+
+_MOST_NODES, _MOST_PARTS = 1 << 14, 1 << 12
+_NO_LIMIT = 1 << 40
+
+
+class GpuSearch(Search):
+    """A search whose individuals are made, and lie, on the device (see the twin).
+
+    Attributes:
+        threads: of a block.
+    """
+
+    threads = 1024
+
+    def __init__(
+        self,
+        device: Device,
+        levels: tuple[Level, Level],
+        limits: Array,
+        config: SearchConfig,
+        max_parts: int | None,
+        memory: int,
+    ):
+        """
+        Args:
+            device: where to work.
+            levels: the level on the host and on the device.
+            limits: int64[n_loads].
+            config: of the search.
+            max_parts: most parts allowed, or None.
+            memory: bytes that all blocks together may take, but one at least does.
+        """
+        super().__init__(levels[0], limits, config, max_parts)
+        level = levels[1]
+        self._device, self._xp, self._memory = device, device.xp, memory
+        sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
+        self._fine = (*level[:5], *level[10:], *sizes)
+        self._defines = (
+            f"-DN_ADDITIVE={level.resources.shape[1]}",
+            f"-DN_DISTINCT={level.counts.shape[1]}",
+        )
+        n_loads = len(limits)
+        self._graph = self._xp.empty(_graph_bytes(*sizes, n_loads), self._xp.uint8)
+        identity = self._xp.empty(level.n_nodes, self._xp.int32)
+        kernel = device.kernel("search", "prepare_search", self._defines)
+        device.launch(
+            kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self.threads
+        )
+        factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
+        self._factors = self._xp.asarray(factors)
+        self._limits, self._totals = (self._xp.asarray(a) for a in (limits, self.totals))
+
+    @staticmethod
+    def suits(level: Level, config: SearchConfig) -> bool:
+        """Whether blocks can work on the level: their bit maps and what concerns parts fit shared memory."""
+        n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
+        n_parts += config.spare_parts * (1 + config.generations)
+        return 0 < level.n_nodes <= _MOST_NODES and n_parts <= _MOST_PARTS
+
+    def _shared_bytes(self, most_parts: int) -> int:
+        """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
+        maps = self.threads // 32 * -(-self.level.n_nodes // 32) * 4
+        of_parts = sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4))
+        return max(maps, of_parts)
+
+    def create_all(self, seeds: list[int]) -> Iterator[Individual]:
+        """New partitions, in order."""
+        drafts = map_tasks(self._draft, [(seed,) for seed in seeds])
+        tasks, at = [], 0
+        for seed, (_, maps, _, n_parts) in zip(seeds, drafts, strict=True):
+            tasks.append((seed, n_parts, at, len(maps), 0, 0, 0))
+            at += len(maps)
+        made = self._xp.asarray(np.stack([parts for parts, *_ in drafts]))
+        maps = [one for _, maps, *_ in drafts for one in maps]
+        sizes = [size for _, _, sizes, _ in drafts for size in sizes]
+        return self._make(tasks, made, maps, sizes)
+
+    def _draft(self, seed: int) -> tuple[Array, list[Array], list[tuple[int, int]], int]:
+        """(parts of the nodes, maps of the nodes to refine by, (clusters, depth) of each, parts)."""
+        levels, parts, n_parts = self.begin(seed)
+        maps: list[Array] = []
+        for _, clusters in levels[1:]:
+            maps.append(maps[-1] if maps else np.arange(self.level.n_nodes, dtype=np.int32))
+            maps[-1] = clusters[maps[-1]].astype(np.int32)
+        first = parts[maps[-1]] if maps else parts
+        depths = [d for d in range(len(maps), 0, -1) if levels[d][0].n_nodes > n_parts * 5 // 4]
+        sizes = [(levels[d][0].n_nodes, d) for d in depths]
+        return first.astype(np.int32), [maps[d - 1] for d in depths], sizes, n_parts
+
+    def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
+        """Offspring, in order; each task is two parents and a seed."""
+        rows = []
+        for first, second, seed in tasks:
+            better, other = (first, second) if first.cost <= second.cost else (second, first)
+            addresses = (int(one.parts.data.ptr) for one in (better, other))
+            rows.append((seed, better.n_parts, 0, 0, next(addresses), other.n_parts, next(addresses)))
+        made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
+        return self._make(rows, made, [], [])
+
+    def _make(
+        self,
+        tasks: list[tuple[int, ...]],
+        made: Array,
+        maps: list[Array],
+        sizes: list[tuple[int, int]],
+    ) -> Iterator[Individual]:
+        """Run the tasks (see the kernel); `made` holds the parts before and after."""
+        xp, device, config = self._xp, self._device, self.config
+        most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
+        most += config.spare_parts
+        each = self._scratch_bytes(most)
+        blocks = max(1, min(len(tasks), device.multiprocessors, self._memory // each))
+        width = 2 + len(self.limits)
+        results = xp.empty((len(tasks), width), xp.int64)
+        args = (
+            *self._fine,
+            self._graph,
+            xp.asarray(np.array(tasks, np.int64)),
+            len(tasks),
+            xp.asarray(np.stack(maps)) if maps else None,
+            xp.asarray(np.array(sizes, np.int64)) if maps else None,
+            config.patience,
+            config.passes,
+            self._factors,
+            len(config.coarse_prices),
+            len(config.fine_prices),
+            config.spare_parts,
+            _NO_LIMIT if self.max_parts is None else self.max_parts,
+            most,
+            self._limits,
+            self._totals,
+            made,
+            results,
+            xp.empty(blocks * each, xp.uint8),
+            each,
+        )
+        kernel = device.kernel("search", "make_individuals", self._defines)
+        device.launch(kernel, blocks, args, self._shared_bytes(most), self.threads)
+        for parts, (n_parts, connectivity, *over) in zip(made, xp.asnumpy(results), strict=True):
+            yield self.weigh(parts, int(n_parts), int(connectivity), np.array(over))
+
+    def _scratch_bytes(self, most_parts: int) -> int:
+        """Bytes that a block takes (`cut_scratch` of the kernel)."""
+        n, n_nets, n_pins, n_sources = self._fine[-4:]
+        entries = max(n_nets, most_parts + 1) * most_parts
+        graph = _graph_bytes(n, n_nets, n_pins, n_sources, len(self.limits))
+        marks = 4 * 2 * (n_pins + n_sources)
+        return (
+            graph
+            + sum(_padded(b) for b in (8 * entries, 8 * n, 4 * entries, marks))
+            + 7 * _padded(4 * n)
+        )
+
+
+def _padded(n_bytes: int) -> int:
+    return -(-n_bytes // 16) * 16
+
+
+def _graph_bytes(n: int, n_nets: int, n_pins: int, n_sources: int, n_loads: int) -> int:
+    """Bytes of a contracted level (`cut_graph` of the kernel)."""
+    words = (n_nets, n + 1, n + 1, n_pins, n_sources, n_sources, n * n_loads)
+    halves = (n_pins, n_pins, n_pins, n_sources, n_sources, n_sources)
+    return sum(_padded(8 * w) for w in words) + sum(_padded(4 * h) for h in halves)
