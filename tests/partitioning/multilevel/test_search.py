@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnmap.partitioning.multilevel import _kernels_individual as ki
+from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level
 from snnmap.partitioning.multilevel.search import Search
@@ -106,20 +107,42 @@ def test_threads_do_not_change_the_result(
         assert np.array_equal(other.parts, one.parts)
 
 
-def test_offspring_keep_what_both_parents_agree_on() -> None:
-    """Coarsening never merges across a border of either, and both are known on the coarsest level."""
+def test_offspring_are_no_worse_than_both_parents() -> None:
+    """What both agree on moves as one from the better one's parts, then every node alone."""
     level = make_level(2, n_nodes=300)
     search = Search(level, make_limits(level, 6), BRIEF, None)
     first, second = search.create(1), search.create(2)
-    borders = first.parts.astype(np.int64) * second.n_parts + second.parts
-    levels, coarse = search.coarsen(borders, 7)
-    assert len(levels) > 1
-    fine = coarse
-    for _, clusters in reversed(levels[1:]):
-        fine = fine[clusters]
-    assert np.array_equal(fine, borders)
-    better = min(first.cost, second.cost)
-    assert search.combine(first, second, 7).cost <= better
+    child = search.combine(first, second, 7)
+    assert child.cost <= min(first.cost, second.cost)
+    assert np.array_equal(child.parts, search.combine(second, first, 7).parts)
+
+
+def test_moves_of_a_turn_concern_different_parts() -> None:
+    """The best at both its parts, of those in play: gains above 0, or losses up to four times the least."""
+    rng = np.random.default_rng(3)
+    for trial in range(50):
+        n, n_parts = int(rng.integers(1, 200)), int(rng.integers(2, 9))
+        keys = rng.integers(-40, 10 if trial % 2 else 0, n)
+        keys[rng.random(n) < 0.2] = ks._NONE
+        parts = rng.integers(0, n_parts, n).astype(np.int32)
+        wishes = ((parts + rng.integers(1, n_parts, n)) % n_parts).astype(np.int32)
+        padded = np.concatenate([keys, np.full(-n % ks._BLOCK, ks._NONE)])
+        crests = padded.reshape(-1, ks._BLOCK).max(axis=1)
+        firsts, in_play = np.empty(n_parts, np.int32), np.empty(n, np.int32)
+        chosen = np.empty(n_parts, np.int32)
+        sizes = ks.choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen)
+        top = keys.max()
+        bar = 1 if top > 0 else 4 * top
+        expected = [v for v in range(n) if keys[v] >= bar and top != ks._NONE]
+        assert in_play[: sizes[0]].tolist() == expected
+
+        def best(p: int, among: list[int]) -> int:
+            ours = [v for v in among if p in (parts[v], wishes[v])]
+            return min(ours, key=lambda v: (-keys[v], v))
+
+        together = [v for v in expected if v == best(parts[v], expected) == best(wishes[v], expected)]
+        assert chosen[: sizes[1]].tolist() == together
+        assert not expected or together
 
 
 class Clock(Progress):

@@ -1,0 +1,94 @@
+"""The search on the device finds the partition of the search on the host: on a GPU, and emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_search import GpuSearch
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.search import Search
+from tests.emulator.starting import KINDS, start_gpu
+from tests.partitioning.multilevel.twins import random_level
+
+BRIEF = SearchConfig(population=4, batch=3, generations=2)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
+    engine = start_gpu(GpuEngine, request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "emulated":
+            patch.setattr(GpuSearch, "threads", 64)
+        yield engine
+
+
+def compare(
+    gpu: GpuEngine, level: Level, n_parts: int, config: SearchConfig, max_parts: int | None = None
+) -> None:
+    totals = np.concatenate([level.resources.sum(axis=0), 2 * level.counts.sum(axis=0)])
+    limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
+    limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
+    expected = Search(level, limits, config, max_parts).run(level.n_nodes)
+    search = gpu.searcher(gpu.upload(level), limits, config, max_parts)
+    assert isinstance(search, GpuSearch)
+    found = search.run(level.n_nodes)
+    assert (found.cost, found.overload) == (expected.cost, expected.overload)
+    assert np.array_equal(gpu.to_host(found.parts), expected.parts)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 20),
+    sizes=st.tuples(st.integers(1, 90), st.integers(1, 60), st.integers(2, 20)),
+    n_loads=st.tuples(st.integers(1, 2), st.integers(0, 2)),
+    n_parts=st.integers(1, 9),
+    max_parts=st.sampled_from([None, 3]),
+)
+def test_same_partition_as_on_the_host(
+    gpu: GpuEngine,
+    seed: int,
+    sizes: tuple[int, int, int],
+    n_loads: tuple[int, int],
+    n_parts: int,
+    max_parts: int | None,
+) -> None:
+    level = random_level(
+        np.random.default_rng(seed),
+        n_nodes=sizes[0],
+        n_nets=sizes[1],
+        mean_pins=sizes[2],
+        mean_sources=3,
+        n_additive=n_loads[0],
+        n_distinct=n_loads[1],
+    )
+    compare(gpu, level, n_parts, BRIEF, max_parts)
+
+
+def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(1), n_nodes=401, n_nets=300, mean_pins=5)
+    compare(gpu, level, 45, replace(BRIEF, passes=2, patience=9, population=2, generations=1))
+
+
+def test_blocks_take_turns_where_memory_is_short(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(2), n_nodes=80, n_nets=60, mean_pins=5)
+    saved, gpu.scratch_bytes = gpu.scratch_bytes, 1
+    try:
+        compare(gpu, level, 4, BRIEF)
+    finally:
+        gpu.scratch_bytes = saved
+
+
+def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(3), n_nodes=17_000, n_nets=3, mean_pins=2)
+    assert not GpuSearch.suits(level, BRIEF)
+    config = replace(BRIEF, population=1, generations=0)
+    limits = np.array([1 << 40, 1 << 40])
+    assert not isinstance(gpu.searcher(gpu.upload(level), limits, config, None), GpuSearch)
