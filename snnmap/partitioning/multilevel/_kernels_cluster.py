@@ -96,7 +96,8 @@ def cluster_nodes(level, neighbours, limits, cap, target, seed):
     """Heavy-edge clustering: every node, in random order, joins the neighbouring cluster it shares most with.
 
     `neighbours` is what :func:`find_neighbours` found. A cluster keeps all `limits` exactly (the
-    union of its nets counts), and its first resource stays within `cap`. Stops at `target` clusters. Returns (cluster of each node, number of clusters).
+    union of its nets counts), and its first resource stays within `cap`. Stops at `target`
+    clusters. Returns (cluster of each node, number of clusters).
     """
     (_, _, _, _, _, node_offsets, node_nets, _, _, _, net_weights, counts, resources) = level
     near_offsets, near_nodes, near_scores = neighbours

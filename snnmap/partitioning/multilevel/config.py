@@ -67,7 +67,7 @@ class SearchConfig:
         generations: how many.
         shrink: a coarsening step stops at this share of the nodes.
         growth: a cluster weighs at most this many average nodes.
-        passes, patience: FM passes at each price, and moves without a new best that end one.
+        passes, patience: passes at each price, and moves without a new best that end one.
         coarse_prices, fine_prices: prices of overload in turn, in units of its average worth.
         spare_parts: empty parts that refinement at the finest level may fill.
         fill: a new partition first fills parts to a share of the limits drawn from this range.
@@ -76,13 +76,13 @@ class SearchConfig:
         restarts: descents of a searched network; the best is kept.
     """
 
-    population: int = 20
-    batch: int = 16
-    generations: int = 5
+    population: int = 24
+    batch: int = 32
+    generations: int = 4
     shrink: float = 0.4
     growth: float = 4.0
     passes: int = 1
-    patience: int = 100
+    patience: int = 60
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1

@@ -38,7 +38,8 @@ class GpuSearch(Search):
         max_parts: int | None,
         memory: int,
     ):
-        """
+        """Prepare the level for all individuals.
+
         Args:
             device: where to work.
             levels: the level on the host and on the device.
@@ -83,7 +84,8 @@ class GpuSearch(Search):
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
         drafts = map_tasks(self._draft, [(seed,) for seed in seeds])
-        tasks, at = [], 0
+        tasks: list[tuple[int, ...]] = []
+        at = 0
         for seed, (_, maps, _, n_parts) in zip(seeds, drafts, strict=True):
             tasks.append((seed, n_parts, at, len(maps), 0, 0, 0))
             at += len(maps)
@@ -97,8 +99,7 @@ class GpuSearch(Search):
         levels, parts, n_parts = self.begin(seed)
         maps: list[Array] = []
         for _, clusters in levels[1:]:
-            maps.append(maps[-1] if maps else np.arange(self.level.n_nodes, dtype=np.int32))
-            maps[-1] = clusters[maps[-1]].astype(np.int32)
+            maps.append(clusters[maps[-1]] if maps else clusters)
         first = parts[maps[-1]] if maps else parts
         depths = [d for d in range(len(maps), 0, -1) if levels[d][0].n_nodes > n_parts * 5 // 4]
         sizes = [(levels[d][0].n_nodes, d) for d in depths]
@@ -106,11 +107,12 @@ class GpuSearch(Search):
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
-        rows = []
+        rows: list[tuple[int, ...]] = []
         for first, second, seed in tasks:
             better, other = (first, second) if first.cost <= second.cost else (second, first)
-            addresses = (int(one.parts.data.ptr) for one in (better, other))
-            rows.append((seed, better.n_parts, 0, 0, next(addresses), other.n_parts, next(addresses)))
+            addresses: list[Any] = [one.parts.data for one in (better, other)]
+            first_at, second_at = (int(address.ptr) for address in addresses)
+            rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
         made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
         return self._make(rows, made, [], [])
 

@@ -26,11 +26,15 @@ from snnmap.partitioning.multilevel import _kernels_cluster as kcl
 from snnmap.partitioning.multilevel import _kernels_individual as ki
 from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level, contract_small, project
+from snnmap.partitioning.multilevel.level import Level, contract_small
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
-Levels = list[tuple[Level, Array | None]]  # from fine to coarse, with the map from the one before
+Levels = list[
+    tuple[Level, Array]
+]  # from fine to coarse, with the map from the one before; the first has none
+
+_NO_MAP = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +71,7 @@ class Search:
         Clusters stay within a share `fill` of the limits.
         """
         level, near, config = self.level, self.neighbours, self.config
-        levels: Levels = [(level, None)]
+        levels: Levels = [(level, _NO_MAP)]
         limits = (self.limits * fill).astype(np.int64)
         limits = np.maximum(limits, np.minimum(self.largest, self.limits))
         widest = int(limits[0])
@@ -99,7 +103,7 @@ class Search:
             if depth == 0 or len(parts) > n_parts * 5 // 4:
                 how = (prices, config.passes, config.patience, seed + depth)
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
-            if clusters is not None:
+            if depth:
                 parts = parts[clusters]
         return self.weigh(parts, *ki.judge(tuple(self.level), parts, n_parts, self.limits))
 
@@ -143,7 +147,7 @@ class Search:
         pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
         agreed, blocks = np.unique(pairs, return_inverse=True)
         blocks, parts = blocks.astype(np.int32), (agreed // other.n_parts).astype(np.int32)
-        levels: Levels = [(self.level, None)]
+        levels: Levels = [(self.level, _NO_MAP)]
         if len(agreed) < len(pairs):
             levels.append((contract_small(self.level, blocks, len(agreed)), blocks))
         else:

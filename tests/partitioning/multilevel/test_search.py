@@ -136,11 +136,12 @@ def test_moves_of_a_turn_concern_different_parts() -> None:
         expected = [v for v in range(n) if keys[v] >= bar and top != ks._NONE]
         assert in_play[: sizes[0]].tolist() == expected
 
-        def best(p: int, among: list[int]) -> int:
-            ours = [v for v in among if p in (parts[v], wishes[v])]
-            return min(ours, key=lambda v: (-keys[v], v))
-
-        together = [v for v in expected if v == best(parts[v], expected) == best(wishes[v], expected)]
+        ranked = sorted(expected, key=lambda v, keys=keys: (-keys[v], v))
+        firsts_seen: dict[int, int] = {}
+        for v in ranked:
+            for p in (int(parts[v]), int(wishes[v])):
+                firsts_seen.setdefault(p, v)
+        together = [v for v in expected if firsts_seen[parts[v]] == v == firsts_seen[wishes[v]]]
         assert chosen[: sizes[1]].tolist() == together
         assert not expected or together
 
