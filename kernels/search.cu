@@ -272,46 +272,113 @@ struct Found {
     i64 gain;
 };
 
+// Up to 32 nets of a node, one in each lane.
+struct Nets {
+    i64 row;     // where the net's row of the tables begins
+    i64 weight;  // what the node finds in a part with pins of it
+    i64 counts[N_DISTINCT + 1];
+};
+
+// Sums over `n` of the nets what the node finds in part p, and what counts there already.
+__device__ __forceinline__ void gather(const Scratch& s, const Nets& nets, i32 n, i32 p, i64& found, i64* covered) {
+    for (i32 base = 0; base < n; base += 4) {
+        i32 pins[4];
+        i64 sources[4];
+        #pragma unroll
+        for (i32 u = 0; u < 4; ++u) {  // all on their way before the first is needed
+            const i64 row = __shfl_sync(ALL_LANES, nets.row, (base + u) & 31);
+            const bool there = base + u < n;
+            pins[u] = there ? s.pins[row + p] : 0;
+            sources[u] = there ? s.sources[row + p] : 0;
+        }
+        #pragma unroll
+        for (i32 u = 0; u < 4; ++u) {
+            const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
+            found += pins[u] > 0 ? weight : sources[u];
+            for (i32 d = 0; d < N_DISTINCT; ++d) {
+                const i64 count = __shfl_sync(ALL_LANES, nets.counts[d], (base + u) & 31);
+                covered[d] += pins[u] > 0 ? count : 0;
+            }
+        }
+    }
+}
+
+// The same for nets that the node is a source of only.
+__device__ __forceinline__ void gather_out(const Scratch& s, const Nets& nets, i32 n, i32 p, i64& found) {
+    for (i32 base = 0; base < n; base += 4) {
+        i32 pins[4];
+        #pragma unroll
+        for (i32 u = 0; u < 4; ++u) {
+            const i64 row = __shfl_sync(ALL_LANES, nets.row, (base + u) & 31);
+            pins[u] = base + u < n ? s.pins[row + p] : 0;
+        }
+        #pragma unroll
+        for (i32 u = 0; u < 4; ++u) {
+            const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
+            found += pins[u] > 0 ? weight : 0;
+        }
+    }
+}
+
 // Best move of a node by the soft objective; by a whole warp, a part each lane.
 // Reads the tables' rows of the node's nets, 32 parts at a time. Deterministic: maximum of (gain, hash, id).
-__device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const i32* parts, i32 v) {
+__device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t,
+                                        const i32* parts, i32 v) {
     const i32 lane = lane_index(), k = t.n_parts, a = parts[v];
-    const i64 first = g.node_offsets[v], last = g.node_offsets[v + 1];
-    const i64 first_out = g.out_offsets[v], last_out = g.out_offsets[v + 1];
+    const i64 first = g.node_offsets[v], first_out = g.out_offsets[v];
+    const i32 n_in = static_cast<i32>(g.node_offsets[v + 1] - first);
+    const i32 n_out = static_cast<i32>(g.out_offsets[v + 1] - first_out);
     const i64* alone = g.alone + static_cast<i64>(v) * N_LOADS;
+
+    const auto load = [&](i32 base) {
+        Nets nets = {0, 0, {0}};
+        if (base + lane < n_in) {
+            const i64 net = g.node_nets[first + base + lane];
+            nets.row = net * k;
+            nets.weight = f.net_weights[net];
+            for (i32 d = 0; d < N_DISTINCT; ++d) nets.counts[d] = f.counts[net * N_DISTINCT + d];
+        }
+        return nets;
+    };
+    const auto load_out = [&](i32 base) {
+        Nets nets = {0, 0, {0}};
+        if (base + lane < n_out) {
+            nets.row = static_cast<i64>(g.out_nets[first_out + base + lane]) * k;
+            nets.weight = g.out_gains[first_out + base + lane];
+        }
+        return nets;
+    };
+    Nets in = load(0), out = load_out(0);
     i64 stays = 0, freed[N_DISTINCT + 1] = {0};
-    for (i64 j = first + lane; j < last; j += 32) {
-        const i64 net = g.node_nets[j];
-        if (s.pins[net * k + a] != 1) continue;
-        stays += s.sources[net * k + a] - f.net_weights[net] - g.selfs[j];
-        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += f.counts[net * N_DISTINCT + d];
+    for (i32 base = 0; base < n_in; base += 32) {
+        const Nets own = base == 0 ? in : load(base);
+        if (base + lane >= n_in || s.pins[own.row + a] != 1) continue;
+        stays += s.sources[own.row + a] - own.weight - g.selfs[first + base + lane];
+        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += own.counts[d];
     }
     stays = sum_warp(stays);
     i64 relief = 0;
     for (i32 r = 0; r < N_LOADS; ++r) {
         const i64 over = t.loads[a * N_LOADS + r] - t.limits[r];
-        i64 amount = r < N_ADDITIVE ? alone[r] : 0;
-        if (r >= N_ADDITIVE) amount = sum_warp(freed[r - N_ADDITIVE]);
-        if (over > 0) relief += t.prices[r] * smaller(over, amount);
+        if (over <= 0) continue;
+        const i64 amount = r < N_ADDITIVE ? alone[r] : sum_warp(freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE]);
+        relief += t.prices[r] * smaller(over, amount);
     }
     i64 here = 0;
     Best best = {NONE, 0, -1, 0};
-    for (i32 p = lane; p - lane < k; p += 32) {
+    for (i32 start = 0; start < k; start += 32) {
+        const i32 p = static_cast<i32>(smaller(start + lane, k - 1));
         i64 found = 0, covered[N_DISTINCT + 1] = {0};
-        if (p >= k) continue;
-        for (i64 j = first; j < last; ++j) {
-            const i64 net = g.node_nets[j];
-            if (s.pins[net * k + p] > 0) {
-                found += f.net_weights[net];
-                for (i32 d = 0; d < N_DISTINCT; ++d) covered[d] += f.counts[net * N_DISTINCT + d];
-            } else {
-                found += s.sources[net * k + p];
-            }
+        for (i32 base = 0; base < n_in; base += 32) {
+            if (n_in > 32) in = load(base);
+            gather(s, in, static_cast<i32>(smaller(n_in - base, 32)), p, found, covered);
         }
-        for (i64 j = first_out; j < last_out; ++j)
-            if (s.pins[static_cast<i64>(g.out_nets[j]) * k + p] > 0) found += g.out_gains[j];
+        for (i32 base = 0; base < n_out; base += 32) {
+            if (n_out > 32) out = load_out(base);
+            gather_out(s, out, static_cast<i32>(smaller(n_out - base, 32)), p, found);
+        }
         if (p == a) here = found;
-        if (p == a || found < (relief == 0 ? 1 : 0)) continue;
+        if (start + lane >= k || p == a || found < (relief == 0 ? 1 : 0)) continue;
         bool fits = true;
         i64 value = found;
         for (i32 r = 0; r < N_LOADS; ++r) {
