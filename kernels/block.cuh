@@ -63,11 +63,12 @@ __device__ __forceinline__ Best best_of(Best best, i64* scratch) {
     return best;
 }
 
-// firsts[i] = counts[0] + .. + counts[i - 1], by a block.
-__device__ __forceinline__ void place_lists(const i64* counts, i64 n, u32* firsts, i64* scratch) {
+// firsts[i] = count_of(0) + .. + count_of(i - 1) for n lists, by a block.
+template <class Count>
+__device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Count count_of) {
     i64 before = 0, total;
     for (i64 base = 0; base < n; base += blockDim.x) {
-        const i64 i = base + threadIdx.x, count = i < n ? counts[i] : 0;
+        const i64 i = base + threadIdx.x, count = i < n ? count_of(i) : 0;
         const i64 sum = scan<true>(count, total, scratch);
         if (i < n) firsts[i] = static_cast<u32>(before + sum - count);
         before += total;

@@ -9,649 +9,10 @@
 //   win       moves that still pay, listed by the part they go to          (nodes)
 //   arrive    moves for which their part has room, best first              (parts)
 //   relieve   of those that only pay by relief, what their part must lose  (parts)
-// A row is worked on by a warp, a long one by a block. Tables have a slot for every part, in shared
-// memory, and are left zeroed. No order of threads shows: sums are of integers, and moves are ranked by
-// (gain, id). Where a list would outgrow its memory the launch gives up, and the caller starts again
-// with one kernel a step.
 #include "common.cuh"
 #include "grid.cuh"
 #include "block.cuh"
-
-const i32 ROOM = N_DISTINCT > 0 ? N_DISTINCT : 1;
-const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a warp's table, for each part
-const i32 WARP_EVENTS = 96;     // events that a warp keeps in shared memory
-const i32 LONG_NET = 1024;      // pins and sources; longer nets are a block's
-const i32 LONG_NODE = 1024;     // nets; the same for nodes
-const i32 FEW_NODES = 8;        // a block; where there are so few, a block works on shorter ones, too:
-const i32 SHORT_NODE = 64;
-const i32 PARTLY = 32;          // nets of a node that one thread looks through
-
-struct alignas(16) Entry {
-    i32 part, pins;
-    i64 sources;
-};
-
-struct alignas(16) Row {
-    i32 first, size;
-    i64 weight;
-    i64 counts[ROOM];
-};
-
-// A moving pin (weight -1) or source of a net.
-struct Event {
-    i64 gain, weight;
-    i32 node;
-    unsigned short from, to;
-};
-
-struct Turn {
-    double factor;
-    i64 slack, seed, roomy, cold;  // cold: the rounds end when nothing moves
-};
-
-// What launches keep for the next one; zero before the first. `gate`, which the host sets back, has a line of
-// memory of its own.
-struct Progress {
-    u64 gate, unused[15];
-    u64 gave_up, done;
-    u64 n_long_nets, n_long_nodes;
-    u64 n_entries[2], connectivity[2];  // of even and odd measurements
-    i64 totals[8];
-    i64 at_start, best_cost, since, n_measured;
-};
-
-// Counters of even and odd rounds, followed by those of each part.
-struct Counters {
-    u64 n_moved, n_relieving, n_events, unused[5];
-};
-
-// 8 bytes a field, filled by gpu_rounds.py in this order.
-struct Rounds {
-    const i64* net_offsets;
-    const i32* net_pins;
-    const i64* source_offsets;
-    const i32* source_nodes;
-    const i64* source_weights;
-    const i64* node_offsets;
-    const i32* node_nets;
-    const i64* out_offsets;
-    const i32* out_nets;
-    const i64 *out_weights, *net_weights, *counts, *resources;
-    i64 n_nets, n_nodes, n_parts;
-    const i64* limits;
-    const Turn* turns;
-    double overload_factor;
-    i64 patience;
-    i32 *parts, *best;
-    bool* locked;
-    i32* targets;
-    i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
-    Row* rows;
-    Entry* entries;
-    i64 most_entries, piece;  // what a warp reserves at once
-    Event* events;
-    i64 most_events;
-    i64* sorted_gains;
-    i32 *arrivals, *departures, *sorted;
-    i64* loads;  // of even and odd measurements
-    i64* counters;
-    i32 *long_nets, *long_nodes;
-    Progress* progress;
-};
-
-struct Prices {
-    i64 of[N_LOADS];
-    i64 slack, seed;
-};
-
-// What a block keeps in shared memory.
-struct Desk {
-    i64* scratch;
-    i64* sums;         // words of `loads`
-    u32 *ins, *outs;   // of each part
-    u32 *first_ins, *first_outs;
-    u32* tables;
-    Event* events;
-    u32* cursors;      // a warp each
-    i32 n_parts;
-
-    __device__ __forceinline__ Desk(unsigned char* memory, i64 n) : n_parts(static_cast<i32>(n)) {
-        scratch = reinterpret_cast<i64*>(memory);
-        sums = scratch + SCRATCH_WORDS;
-        events = reinterpret_cast<Event*>(sums + n * N_LOADS);
-        tables = reinterpret_cast<u32*>(events + WARP_EVENTS * (blockDim.x >> 5));
-        ins = tables + n * SLOT_WORDS * (blockDim.x >> 5);
-        outs = ins + n;
-        first_ins = outs + n;
-        first_outs = first_ins + n;
-        cursors = first_outs + n;
-    }
-    __device__ __forceinline__ Sums loads() const { return Sums(sums, static_cast<i64>(n_parts) * N_LOADS); }
-    template <bool BLOCK>
-    __device__ __forceinline__ u32* table() const {
-        return tables + (BLOCK ? 0 : static_cast<i64>(threadIdx.x >> 5) * n_parts * SLOT_WORDS);
-    }
-    template <bool BLOCK>
-    __device__ __forceinline__ Event* list() const {
-        return events + (BLOCK ? 0 : (threadIdx.x >> 5) * WARP_EVENTS);
-    }
-    template <bool BLOCK>
-    __device__ __forceinline__ i32 capacity() const {
-        return BLOCK ? WARP_EVENTS * static_cast<i32>(blockDim.x >> 5) : WARP_EVENTS;
-    }
-    // Moves that can be sorted where events lie.
-    __device__ __forceinline__ i64 sortable() const { return capacity<true>() * sizeof(Event) / 12; }
-    __device__ __forceinline__ void clear() const {
-        const i64 n = reinterpret_cast<u32*>(cursors + (blockDim.x >> 5)) - reinterpret_cast<u32*>(sums);
-        u32* words = reinterpret_cast<u32*>(sums);
-        for (i64 i = threadIdx.x; i < n; i += blockDim.x) words[i] = 0;
-        __syncthreads();
-    }
-};
-
-// One launch as its threads see it.
-struct Work {
-    const Rounds& in;
-    const Desk desk;
-    Grid gate;
-    i64 turn;
-    i64 measured;  // which measurement is the last one
-    i64 at_start;  // connectivity of the first
-    bool too_large;  // a cost that 64 bits may not hold
-
-    __device__ __forceinline__ i64* loads(i64 of) const { return in.loads + (of & 1) * in.n_parts * N_LOADS; }
-    __device__ __forceinline__ i64* set_of(i64 of) const {
-        return in.counters + (of & 1) * (sizeof(Counters) / 8 + in.n_parts * (N_LOADS + 4));
-    }
-    __device__ __forceinline__ Counters& counters() const { return *reinterpret_cast<Counters*>(set_of(turn)); }
-    // Loads that winners take from each part; how many want to come and go; how many are listed.
-    __device__ __forceinline__ i64* leaving() const { return set_of(turn) + sizeof(Counters) / 8; }
-    __device__ __forceinline__ i64* wanted_in() const { return leaving() + in.n_parts * N_LOADS; }
-    __device__ __forceinline__ i64* wanted_out() const { return wanted_in() + in.n_parts; }
-    __device__ __forceinline__ i64* n_in() const { return wanted_out() + in.n_parts; }
-    __device__ __forceinline__ i64* n_out() const { return n_in() + in.n_parts; }
-    __device__ __forceinline__ i64 thread() const { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
-    __device__ __forceinline__ i64 n_threads() const { return static_cast<i64>(gridDim.x) * blockDim.x; }
-    __device__ __forceinline__ i64 long_node() const {
-        return in.n_nodes <= static_cast<i64>(FEW_NODES) * gridDim.x ? SHORT_NODE : LONG_NODE;
-    }
-    __device__ __forceinline__ i64 net_size(i64 g) const {
-        return in.net_offsets[g + 1] - in.net_offsets[g] + in.source_offsets[g + 1] - in.source_offsets[g];
-    }
-    __device__ __forceinline__ i64 n_nets_of(i64 v) const {
-        return in.node_offsets[v + 1] - in.node_offsets[v] + in.out_offsets[v + 1] - in.out_offsets[v];
-    }
-    __device__ __forceinline__ i64 additive(i64 v, i32 r) const { return in.resources[v * N_ADDITIVE + r]; }
-    __device__ __forceinline__ i64 incoming(i64 v, i32 r) const {
-        return r < N_ADDITIVE ? additive(v, r) : in.incoming[v * N_DISTINCT + r - N_ADDITIVE];
-    }
-    __device__ __forceinline__ i64 outgoing(i64 v, i32 r) const {
-        return r < N_ADDITIVE ? additive(v, r) : in.outgoing[v * N_DISTINCT + r - N_ADDITIVE];
-    }
-    // Adds what the block summed up to an array of loads.
-    __device__ __forceinline__ void flush(i64* into) const {
-        __syncthreads();
-        const Sums sums = desk.loads();
-        for (u32 i = threadIdx.x; i < desk.n_parts * N_LOADS; i += blockDim.x) {
-            const i64 sum = sums.get(i);
-            if (sum == 0) continue;
-            add64(into + i, sum);
-            sums.clear(i);
-        }
-        __syncthreads();
-    }
-};
-
-// ------------------------------------------------------------------------------------ start
-
-// Lists of long nets and nodes; totals of all loads.
-__device__ __noinline__ void survey(const Work work) {
-    const Rounds& in = work.in;
-    i64 sums[N_LOADS];
-    for (i32 r = 0; r < N_LOADS; ++r) sums[r] = 0;
-    for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
-        if (work.net_size(g) > LONG_NET) in.long_nets[atomicAdd(&in.progress->n_long_nets, 1ull)] = static_cast<i32>(g);
-        for (i32 c = 0; c < N_DISTINCT; ++c) sums[N_ADDITIVE + c] += in.counts[g * N_DISTINCT + c];
-    }
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
-        if (work.n_nets_of(v) > work.long_node())
-            in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
-        for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);
-    }
-    for (i32 r = 0; r < N_LOADS; ++r) {
-        const i64 sum = sum_of<true>(sums[r], work.desk.scratch);
-        if (threadIdx.x == 0) add64(in.progress->totals + r, sum);
-    }
-}
-
-// ------------------------------------------------------------------------------------ measure
-
-// Where a warp writes entries: it reserves them in pieces, of which at most a quarter stays free.
-struct Space {
-    u64* n_taken;
-    u32 piece, next, end;
-
-    __device__ __forceinline__ u32 take(u32 n) {
-        if (4 * n > piece) return static_cast<u32>(atomicAdd(n_taken, static_cast<u64>(n)));
-        if (n > end - next) {
-            next = static_cast<u32>(atomicAdd(n_taken, static_cast<u64>(piece)));
-            end = next + piece;
-        }
-        next += n;
-        return next - n;
-    }
-};
-
-// The row of net g: (part, pins, weight of sources) of each part that it touches. Adds (net weight -
-// weight of sources) over entries with pins to `connectivity`, the net's counts to the loads of their parts.
-// Parallel over pins, then over parts.
-template <bool BLOCK>
-__device__ __forceinline__ void fill_row(const Work& work, i32 g, Space& space, i64& connectivity) {
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    u32* pins = desk.table<BLOCK>();
-    const Sums sources(pins + n_parts, n_parts), loads = desk.loads();
-    const i64 last = in.net_offsets[g + 1], last_source = in.source_offsets[g + 1];
-    for (i64 j = in.net_offsets[g] + rank; j < last; j += size) atomicAdd(pins + in.parts[in.net_pins[j]], 1u);
-    for (i64 j = in.source_offsets[g] + rank; j < last_source; j += size)
-        sources.add(in.parts[in.source_nodes[j]], in.source_weights[j]);
-    Group<BLOCK>::sync();
-    i64 mine = 0, total;
-    for (i32 s = rank; s < n_parts; s += size) mine += pins[s] != 0 || sources.get(s) != 0;
-    const i64 before = scan<BLOCK>(mine, total, desk.scratch) - mine;
-    i64 first = rank == 0 ? space.take(static_cast<u32>(total)) : 0;
-    first = value_of_first<BLOCK>(first, desk.scratch);
-    const bool fits = first + total <= in.most_entries;
-    const i64 weight = in.net_weights[g];
-    if (rank == 0) {
-        Row row;
-        row.first = static_cast<i32>(first);
-        row.size = fits ? static_cast<i32>(total) : 0;
-        row.weight = weight;
-        row.counts[0] = 0;
-        for (i32 c = 0; c < N_DISTINCT; ++c) row.counts[c] = in.counts[static_cast<i64>(g) * N_DISTINCT + c];
-        in.rows[g] = row;
-        if (!fits) in.progress->gave_up = 1;
-    }
-    i64 place = first + before;
-    for (i32 s = rank; s < n_parts; s += size) {
-        const i32 n = static_cast<i32>(pins[s]);
-        const i64 waiting = sources.get(s);
-        if (n == 0 && waiting == 0) continue;
-        pins[s] = 0;
-        sources.clear(s);
-        if (fits) in.entries[place] = {s, n, waiting};
-        ++place;
-        if (n == 0) continue;
-        connectivity += weight - waiting;
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            const i64 count = in.counts[static_cast<i64>(g) * N_DISTINCT + c];
-            if (count != 0) loads.add(s * N_LOADS + N_ADDITIVE + c, count);
-        }
-    }
-    Group<BLOCK>::sync();
-}
-
-// The table of the parts, connectivity and loads.
-__device__ __noinline__ void measure(const Work work) {
-    const Rounds& in = work.in;
-    Progress& progress = *in.progress;
-    const i64 odd = work.measured & 1;
-    Space space = {progress.n_entries + odd, static_cast<u32>(in.piece), 0, 0};
-    i64 connectivity = 0;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(progress.n_long_nets); i += gridDim.x)
-        fill_row<true>(work, in.long_nets[i], space, connectivity);
-    for (i64 g = Group<false>::index(); g < in.n_nets; g += Group<false>::number())
-        if (work.net_size(g) <= LONG_NET) fill_row<false>(work, static_cast<i32>(g), space, connectivity);
-    const Sums loads = work.desk.loads();
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
-        for (i32 r = 0; r < N_ADDITIVE; ++r) loads.add(in.parts[v] * N_LOADS + r, work.additive(v, r));
-    connectivity = sum_of<true>(connectivity, work.desk.scratch);
-    if (threadIdx.x == 0) atomicAdd(progress.connectivity + odd, static_cast<u64>(connectivity));
-    work.flush(work.loads(work.measured));
-}
-
-// Zero what the next measurement adds to.
-__device__ __forceinline__ void prepare_measurement(const Work& work) {
-    const i64 next = work.measured + 1;
-    for (i64 i = work.thread(); i < work.in.n_parts * N_LOADS; i += work.n_threads()) work.loads(next)[i] = 0;
-    if (work.thread() == 0) work.in.progress->n_entries[next & 1] = work.in.progress->connectivity[next & 1] = 0;
-}
-
-// ------------------------------------------------------------------------------------ weigh
-
-// Price of a unit of each load: factor * (connectivity at the start / total of the load), rounded down.
-__device__ __forceinline__ void set_prices(const Work& work, double factor, i64* prices) {
-    const Progress& progress = *work.in.progress;
-    for (i32 r = 0; r < N_LOADS; ++r) {
-        const double worth = static_cast<double>(work.at_start) / static_cast<double>(larger(progress.totals[r], 1));
-        prices[r] = static_cast<i64>(__dmul_rn(worth, factor));
-    }
-}
-
-// Connectivity + price * overload of the last measurement, known to all threads.
-__device__ __forceinline__ i64 weigh(Work& work) {
-    const Rounds& in = work.in;
-    const i64* loads = work.loads(work.measured);
-    i64 cost = static_cast<i64>(in.progress->connectivity[work.measured & 1]), prices[N_LOADS];
-    set_prices(work, in.overload_factor, prices);
-    double estimate = static_cast<double>(cost);
-    for (i32 r = 0; r < N_LOADS; ++r) {
-        i64 over = 0;
-        for (i64 p = threadIdx.x; p < in.n_parts; p += blockDim.x) over += larger(loads[p * N_LOADS + r] - in.limits[r], 0);
-        over = sum_of<true>(over, work.desk.scratch);
-        cost += over * prices[r];
-        estimate += static_cast<double>(over) * static_cast<double>(prices[r]);
-    }
-    work.too_large |= estimate > 4e18;
-    return cost;
-}
-
-__device__ __forceinline__ void keep_best(const Work& work) {
-    for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) work.in.best[v] = work.in.parts[v];
-}
-
-// ------------------------------------------------------------------------------------ propose
-
-// Best move of node v in isolation, or target -1 (see `propose_moves` of _kernels_refine.py).
-// Parallel over nets, `width` threads each, and over their entries; then over parts.
-template <bool BLOCK>
-__device__ __forceinline__ void propose(const Work& work, const Prices& prices, i32 v, i32 width) {
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    const Sums gathered(desk.table<BLOCK>(), n_parts), shared(gathered.high + n_parts, static_cast<i64>(N_DISTINCT) * n_parts);
-    const i32 a = in.parts[v], team = rank / width, teams = size / width, lane = rank & (width - 1);
-    const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
-    const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
-    i64 here = 0, total[ROOM], freed[ROOM];
-    for (i32 c = 0; c < ROOM; ++c) total[c] = freed[c] = 0;
-    i64 j = first + team;
-    i32 g = -1;
-    Row row;
-    if (j < last) {
-        g = in.node_nets[j];
-        row = in.rows[g];
-    }
-    while (j < last) {
-        const i32 net = g;
-        const Row now = row;
-        j += teams;
-        if (j < last) {  // on its way while this one is worked on
-            g = in.node_nets[j];
-            row = in.rows[g];
-        }
-        if (lane == 0)
-            for (i32 c = 0; c < N_DISTINCT; ++c) total[c] += now.counts[c];
-        for (i32 s = lane; s < now.size; s += width) {
-            const Entry entry = in.entries[now.first + s];
-            if (entry.part == a) {
-                if (entry.pins != 1) {
-                    here += now.weight;
-                    continue;
-                }
-                // v is the only pin here: without it only sources wait
-                const i64 o = lower_bound(in.out_nets, first_out, last_out, net);
-                here += entry.sources;
-                if (o < last_out && in.out_nets[o] == net) here -= in.out_weights[o];
-                for (i32 c = 0; c < N_DISTINCT; ++c) freed[c] += now.counts[c];
-                continue;
-            }
-            const i64 value = entry.pins > 0 ? now.weight : entry.sources;
-            if (value != 0) gathered.add(entry.part, value);
-            if (entry.pins > 0)
-                for (i32 c = 0; c < N_DISTINCT; ++c)
-                    if (now.counts[c] != 0) shared.add(c * n_parts + entry.part, now.counts[c]);
-        }
-    }
-    for (i64 o = first_out + team; o < last_out; o += teams) {
-        const i32 net = in.out_nets[o];
-        const i64 k = lower_bound(in.node_nets, first, last, net);
-        if (k < last && in.node_nets[k] == net) continue;  // v is a pin itself: its source term never changes
-        const i64 weight = in.out_weights[o];
-        if (weight == 0) continue;
-        const i32 begin = in.rows[net].first, end = begin + in.rows[net].size;
-        for (i32 s = begin + lane; s < end; s += width) {
-            const Entry entry = in.entries[s];
-            if (entry.pins == 0) continue;
-            if (entry.part == a)
-                here += weight;
-            else
-                gathered.add(entry.part, weight);
-        }
-    }
-    Group<BLOCK>::sync();
-    here = sum_of<BLOCK>(here, desk.scratch);
-    for (i32 c = 0; c < N_DISTINCT; ++c) {
-        total[c] = sum_of<BLOCK>(total[c], desk.scratch);
-        freed[c] = sum_of<BLOCK>(freed[c], desk.scratch);
-    }
-    const i64* loads = work.loads(work.measured);
-    i64 relief = 0;
-    for (i32 r = 0; r < N_LOADS; ++r) {
-        const i64 over = loads[static_cast<i64>(a) * N_LOADS + r] - in.limits[r];
-        const i64 released = r < N_ADDITIVE ? work.additive(v, r) : freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-        if (over > 0) relief += prices.of[r] * smaller(over, released);
-    }
-    Best best = {-(1ll << 62), 0, -1, 0};
-    i64 plain = 0, brought[ROOM];
-    for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
-    for (i32 p = rank; p < n_parts; p += size) {
-        const i64 found = gathered.get(p);
-        i64 added[ROOM];
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            added[c] = total[c] - shared.get(c * n_parts + p);
-            if (added[c] != total[c]) shared.clear(c * n_parts + p);
-        }
-        if (found == 0) continue;  // nothing of v is there
-        gathered.clear(p);
-        i64 gain = found - here + relief;
-        if (gain < best.value) continue;
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-            const i64 over = loads[static_cast<i64>(p) * N_LOADS + r] + more - in.limits[r];
-            if (over > 0) gain -= prices.of[r] * smaller(over, more);
-        }
-        const u64 tie = scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), static_cast<u64>(prices.seed));
-        const Best candidate = {gain, tie, p, 0};
-        if (!best.below(candidate)) continue;
-        best = candidate;
-        plain = found - here;
-        for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = added[c];
-    }
-    const i32 own = best.id;
-    best = best_of<BLOCK>(best, desk.scratch);
-    const bool moves = best.id >= 0 && best.value * 64 >= -prices.slack * here;
-    if (rank == 0 && !moves) in.targets[v] = -1;
-    if (moves && own == best.id) {
-        in.targets[v] = own;
-        in.gains[v] = best.value;
-        in.plain_gains[v] = plain;
-        in.later[v] = 0;
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            in.incoming[static_cast<i64>(v) * N_DISTINCT + c] = brought[c];
-            in.outgoing[static_cast<i64>(v) * N_DISTINCT + c] = freed[c];
-        }
-        atomicAdd(desk.ins + own, 1u);
-        atomicAdd(desk.outs + a, 1u);
-    }
-    Group<BLOCK>::sync();
-}
-
-// Whether v's nets touch other parts than its own. One thread looks at few nets; of many it is assumed.
-__device__ __forceinline__ bool at_border(const Work& work, i64 v) {
-    const Rounds& in = work.in;
-    if (work.n_nets_of(v) > PARTLY) return true;
-    for (i64 j = in.node_offsets[v]; j < in.node_offsets[v + 1]; ++j)
-        if (in.rows[in.node_nets[j]].size != 1) return true;
-    for (i64 j = in.out_offsets[v]; j < in.out_offsets[v + 1]; ++j)
-        if (in.rows[in.out_nets[j]].size != 1) return true;
-    return false;
-}
-
-// Proposals of all nodes that are not locked, which they then are no more.
-// A warp looks which of some consecutive nodes are at a border, and works on those.
-__device__ __noinline__ void propose_all(const Work work, const Prices& prices) {
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const u64 n_entries = in.progress->n_entries[work.measured & 1];
-    i32 width = 4;
-    while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(in.progress->n_long_nodes); i += gridDim.x) {
-        const i32 v = in.long_nodes[i];
-        const bool rests = in.locked[v];
-        __syncthreads();
-        if (!rests)
-            propose<true>(work, prices, v, width);
-        else if (threadIdx.x == 0) {
-            in.targets[v] = -1;
-            in.locked[v] = false;
-        }
-    }
-    const i64 few = work.long_node(), n_warps = Group<false>::number();
-    const i64 some = smaller(32, (in.n_nodes + n_warps - 1) / n_warps);
-    for (i64 base = Group<false>::index() * some; base < in.n_nodes; base += n_warps * some) {
-        const i64 v = base + Group<false>::rank();
-        bool asks = false;
-        if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= few) {
-            asks = !in.locked[v] && at_border(work, v);
-            in.locked[v] = false;
-            if (!asks) in.targets[v] = -1;
-        }
-        u32 left = __ballot_sync(ALL_LANES, asks);
-        while (left != 0) {
-            const i32 one = __ffs(left) - 1;
-            left &= left - 1;
-            propose<false>(work, prices, static_cast<i32>(base + one), width);
-        }
-    }
-    __syncthreads();
-    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
-        if (desk.outs[p] != 0) add64(work.wanted_out() + p, desk.outs[p]);
-        desk.ins[p] = desk.outs[p] = 0;
-    }
-}
-
-// Zero what the next round counts.
-__device__ __forceinline__ void prepare_counters(const Work& work) {
-    const i64 n = sizeof(Counters) / 8 + work.in.n_parts * (N_LOADS + 4);
-    i64* next = work.set_of(work.turn + 1);
-    for (i64 i = work.thread(); i < n; i += work.n_threads()) next[i] = 0;
-}
-
-// ------------------------------------------------------------------------------------ replay
-
-// What each event of net g does after all its events of better rank, where that may be something:
-// as long as more pins are in a part than leave it, neither leaving nor arriving there does anything;
-// other parts are open. Only events that touch an open part are listed and compared in pairs; they are
-// all that changes its pins. A node that is pin and source moves as a pin first.
-// Parallel over pins, twice, and over pairs of listed events.
-template <bool BLOCK>
-__device__ __forceinline__ void replay_net(const Work& work, i32 g) {
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    u32 *pins = desk.table<BLOCK>(), *leaving = pins + 3 * n_parts;
-    const Sums sources(pins + n_parts, n_parts);
-    const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
-    const i64 first_source = in.source_offsets[g], last_source = in.source_offsets[g + 1];
-    bool some = false;
-    for (i64 j = first + rank; j < last; j += size) {
-        const i32 v = in.net_pins[j];
-        if (in.targets[v] < 0) continue;
-        some = true;
-        atomicAdd(leaving + in.parts[v], 1u);
-    }
-    for (i64 j = first_source + rank; j < last_source; j += size) some |= in.targets[in.source_nodes[j]] >= 0;
-    if (BLOCK ? __syncthreads_or(some) == 0 : __ballot_sync(ALL_LANES, some) == 0) return;
-    const Row row = in.rows[g];
-    for (i32 s = rank; s < row.size; s += size) {
-        const Entry entry = in.entries[row.first + s];
-        pins[entry.part] = static_cast<u32>(entry.pins);
-        sources.low[entry.part] = static_cast<u32>(entry.sources);
-        sources.high[entry.part] = static_cast<u32>(entry.sources >> 32);
-    }
-    u32* cursor = desk.cursors + (BLOCK ? 0 : threadIdx.x >> 5);
-    Event* list = desk.list<BLOCK>();
-    i64 room = desk.capacity<BLOCK>(), n = 0;
-    while (true) {
-        if (rank == 0) *cursor = 0;
-        Group<BLOCK>::sync();
-        auto note = [&](i32 v, i64 weight) {
-            const i32 b = in.targets[v];
-            if (b < 0) return;
-            const i32 a = in.parts[v];
-            if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
-            const u32 place = atomicAdd(cursor, 1u);
-            if (place < room)
-                list[place] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
-        };
-        for (i64 j = first + rank; j < last; j += size) note(in.net_pins[j], -1);
-        for (i64 j = first_source + rank; j < last_source; j += size) note(in.source_nodes[j], in.source_weights[j]);
-        Group<BLOCK>::sync();
-        n = *cursor;
-        Group<BLOCK>::sync();
-        if (n <= room) break;
-        i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(n))) : 0;
-        place = value_of_first<BLOCK>(place, desk.scratch);
-        if (place + n > in.most_events) {
-            if (rank == 0) in.progress->gave_up = 1;
-            n = 0;
-            break;
-        }
-        list = in.events + place;
-        room = n;
-    }
-    for (i64 e = rank; e < n; e += size) {
-        const Event event = list[e];
-        const i32 a = event.from, b = event.to;
-        i64 pins_a = pins[a], pins_b = pins[b], sources_a = sources.get(a), sources_b = sources.get(b);
-        for (i64 i = 0; i < n; ++i) {
-            const Event other = list[i];
-            const bool same = other.node == event.node;
-            if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
-                continue;
-            const i32 into_a = (other.to == a) - (other.from == a), into_b = (other.to == b) - (other.from == b);
-            if (other.weight < 0) {
-                pins_a += into_a;
-                pins_b += into_b;
-            } else {
-                sources_a += into_a * other.weight;
-                sources_b += into_b * other.weight;
-            }
-        }
-        i64 gain = 0;
-        if (event.weight < 0) {
-            if (pins_a == 1) gain += row.weight - sources_a;
-            if (pins_b == 0) gain -= row.weight - sources_b;
-        } else {
-            if (pins_b > 0) gain += event.weight;
-            if (pins_a > 0) gain -= event.weight;
-        }
-        if (gain != 0) add64(in.later + event.node, gain);
-    }
-    Group<BLOCK>::sync();
-    for (i32 s = rank; s < row.size; s += size) {
-        const i32 p = in.entries[row.first + s].part;
-        pins[p] = leaving[p] = 0;
-        sources.clear(p);
-    }
-    Group<BLOCK>::sync();
-}
-
-__device__ __noinline__ void replay_all(const Work work) {
-    const Rounds& in = work.in;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(in.progress->n_long_nets); i += gridDim.x)
-        replay_net<true>(work, in.long_nets[i]);
-    __syncthreads();
-    for (i64 g = Group<false>::index(); g < in.n_nets; g += Group<false>::number())
-        if (work.net_size(g) <= LONG_NET) replay_net<false>(work, static_cast<i32>(g));
-    __syncthreads();
-}
-
-// ------------------------------------------------------------------------------------ choose
+#include "rounds.cuh"
 
 __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
     return in.targets[v] >= 0 && in.later[v] + in.gains[v] - in.plain_gains[v] > 0;
@@ -661,8 +22,9 @@ __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
 __device__ __noinline__ void list_winners(const Work work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    place_lists(work.wanted_in(), in.n_parts, desk.first_ins, desk.scratch);
-    place_lists(work.wanted_out(), in.n_parts, desk.first_outs, desk.scratch);
+    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
+    place_lists(in.n_parts, desk.first_ins, desk.scratch, [&](i64 p) { return n_in[p]; });
+    place_lists(in.n_parts, desk.first_outs, desk.scratch, [&](i64 p) { return n_out[p]; });
     const Sums taken = desk.loads();
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
         if (!wins(in, v)) continue;
@@ -678,7 +40,7 @@ __device__ __noinline__ void list_winners(const Work work) {
     }
     __syncthreads();
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
-        if (wins(in, v)) in.arrivals[atomicAdd(desk.outs + in.targets[v], 1u)] = static_cast<i32>(v);
+        if (wins(in, v)) in.halves[atomicAdd(desk.outs + in.targets[v], 1u)] = static_cast<i32>(v);
     work.flush(work.leaving());
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
 }
@@ -734,7 +96,7 @@ __device__ __noinline__ void let_arrive(const Work work, bool roomy) {
             room[r] = larger(in.limits[r] - loads[p * N_LOADS + r], 0) + work.leaving()[p * N_LOADS + r] +
                       (roomy ? in.limits[r] / 32 : 0);
         const auto amount = [&](i64 v, i32 r) { return work.incoming(v, r); };
-        accept_prefix(work, in.arrivals + first, n, first, room, amount, [&](i64 v) {
+        accept_prefix(work, in.halves + first, n, first, room, amount, [&](i64 v) {
             const i64 a = in.parts[v];
             bool over = false;
             for (i32 r = 0; in.later[v] <= 0 && r < N_LOADS; ++r) over |= loads[a * N_LOADS + r] > in.limits[r];
@@ -743,7 +105,7 @@ __device__ __noinline__ void let_arrive(const Work work, bool roomy) {
                 return;
             }
             const u64 place = work.desk.first_outs[a] + atomicAdd(reinterpret_cast<u64*>(work.n_out() + a), 1ull);
-            in.departures[place] = static_cast<i32>(v);
+            in.halves[in.n_nodes + place] = static_cast<i32>(v);
             ++n_relieving;
         });
     }
@@ -766,30 +128,18 @@ __device__ __noinline__ void relieve(const Work work) {
             enough[r] = over > 0 ? over + in.limits[r] / 64 : 1ll << 60;
         }
         const auto amount = [&](i64 v, i32 r) { return work.outgoing(v, r); };
-        accept_prefix(work, in.departures + first, n, first, enough, amount, [&](i64 v) { move(in, v, n_moved); });
+        accept_prefix(work, in.halves + in.n_nodes + first, n, first, enough, amount, [&](i64 v) { move(in, v, n_moved); });
     }
     n_moved = sum_of<true>(n_moved, work.desk.scratch);
     if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
 }
 
-// Rounds first .. last - 1. What is asked and where it is kept: see Rounds. progress->done: no round is
-// left that could change anything.
+// Rounds first .. last - 1. What is asked and where it is kept: see Rounds.
 extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds* rounds, i64 first, i64 last) {
-    DYNAMIC_SHARED(memory);
-    __shared__ Rounds in;
-    const u64* from = reinterpret_cast<const u64*>(rounds);
-    for (u32 i = threadIdx.x; i < sizeof(Rounds) / sizeof(u64); i += blockDim.x) reinterpret_cast<u64*>(&in)[i] = from[i];
-    __syncthreads();
-    Progress& progress = *in.progress;
-    Work work = {in, Desk(memory, in.n_parts), Grid(&progress.gate, memory, 0), first, progress.n_measured, progress.at_start, false};
-    work.desk.clear();
+    WORK(rounds, first);
     i64 best_cost = progress.best_cost, since = progress.since;
+    begin(work);
     if (first == 0) {
-        survey(work);
-        work.gate.meet();
-        measure(work);
-        work.gate.meet();
-        work.at_start = static_cast<i64>(progress.connectivity[0]);
         best_cost = weigh(work);
         keep_best(work);
     }
@@ -798,32 +148,22 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         done = since > in.patience || work.too_large || progress.gave_up != 0;
         if (done) break;
         const Turn turn = in.turns[work.turn];
-        Prices prices;
-        set_prices(work, turn.factor, prices.of);
-        prices.slack = turn.slack;
-        prices.seed = turn.seed;
-        prepare_measurement(work);
-        prepare_counters(work);
-        propose_all(work, prices);
-        work.gate.meet();
-        replay_all(work);
-        work.gate.meet();
+        begin_turn<true>(work, turn);
+        work.grid.meet();
+        replay_all<false>(work);
+        work.grid.meet();
         list_winners(work);
-        work.gate.meet();
+        work.grid.meet();
         let_arrive(work, turn.roomy != 0);
-        work.gate.meet();
+        work.grid.meet();
         if (work.counters().n_relieving != 0) {
             relieve(work);
-            work.gate.meet();
+            work.grid.meet();
         }
         const bool moved = work.counters().n_moved != 0;
         done = turn.cold != 0 && !moved;
         if (done) break;
-        if (moved) {
-            ++work.measured;
-            measure(work);
-        }
-        work.gate.meet();
+        measure_again(work, moved);
         const i64 cost = weigh(work);
         ++since;
         if (cost < best_cost) {
@@ -832,12 +172,8 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
             keep_best(work);
         }
     }
-    work.gate.meet();
+    end(work, done);
     if (work.thread() != 0) return;
     progress.best_cost = best_cost;
     progress.since = since;
-    progress.n_measured = work.measured;
-    progress.at_start = work.at_start;
-    progress.done = done;
-    if (work.too_large) progress.gave_up = 1;
 }

@@ -258,8 +258,11 @@ class CpuEngine(CpuCompression):
         )
         return moves
 
-    def refine_rounds(self, *asked: object) -> None:
+    def refine_rounds(self, *where: object, **asked: object) -> None:
         """Refine in one go (see `gpu_rounds.py`): this engine takes one round after the other."""
+
+    def refine_by_prefix(self, *where: object) -> None:
+        """The same for the other scheme."""
 
     def gains_in_sequence(
         self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int

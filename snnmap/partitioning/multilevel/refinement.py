@@ -64,8 +64,8 @@ def refine(
             *start, rounds=rounds, schedule=schedule, seed=seed, progress=progress
         )
     turns = plan_turns(config, rounds, schedule, roomy=roomy, seed=seed)
-    asked = (turns, overload_price, config.patience, progress)
-    refined = engine.refine_rounds(level, limits, parts, n_parts, *asked)
+    asked = {"overload_price": overload_price, "patience": config.patience}
+    refined = engine.refine_rounds(level, limits, parts, n_parts, turns, progress, **asked)
     if refined is not None:
         return refined
     xp = engine.xp

@@ -15,6 +15,7 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import examine, price_overload
+from snnmap.partitioning.multilevel.turns import plan_sequence
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
@@ -48,30 +49,33 @@ def refine_in_sequence(
         seed: breaks ties.
         progress: asked between rounds whether to stop.
     """
+    turns = plan_sequence(config, rounds, schedule, seed=seed)
+    refined = engine.refine_by_prefix(level, limits, parts, n_parts, turns, progress)
+    if refined is not None:
+        return refined
     xp = engine.xp
     state = examine(engine, level, limits, parts, n_parts)
     worth = price_overload(level, engine, state.connectivity)
     anywhere = xp.zeros(level.n_nodes, bool)
-    for turn in range(rounds):
+    for turn in turns:
         if progress.expired():
             break
-        factor = schedule[turn * len(schedule) // rounds]
         moves = engine.propose(
             level,
             state.table,
             state.parts,
             state.loads,
             limits,
-            engine.from_host((worth * factor).astype(np.int64)),
+            engine.from_host((worth * turn.factor).astype(np.int64)),
             anywhere,
             strict=False,
             haven=0,
-            seed=seed * 1009 + turn,
-            slack=int(64 * config.temperature),
+            seed=turn.seed,
+            slack=turn.slack,
         )
         chosen = engine.choose_prefix(level, limits, state, moves.targets, moves.gains)
         if int(chosen.n_moved) > 0:
             state = examine(engine, level, limits, chosen.parts, n_parts, state, chosen.moved)
-        elif factor == schedule[-1]:
+        elif turn.cold:
             break
     return state.parts

@@ -36,3 +36,14 @@ def plan_turns(
         spacious = roomy or factor < schedule[-1]
         turns.append(Turn(factor, int(64 * warmth), seed * 1009 + turn, spacious, warmth == 0))
     return turns
+
+
+def plan_sequence(
+    config: RefinementConfig, rounds: int, schedule: tuple[float, ...], *, seed: int
+) -> list[Turn]:
+    """The rounds of `refine_in_sequence`, which end when nothing moves at the last price."""
+    slack, turns = int(64 * config.temperature), []
+    for turn in range(rounds):
+        factor = schedule[turn * len(schedule) // rounds]
+        turns.append(Turn(factor, slack, seed * 1009 + turn, False, factor == schedule[-1]))
+    return turns

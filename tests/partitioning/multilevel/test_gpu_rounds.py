@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,20 @@ def refined(
     return engine.to_host(refine(*where, n_parts, config, **knobs))
 
 
+SCHEMES = {"jet": RefinementConfig(), "sequence": RefinementConfig(scheme="sequence")}
+
+
 def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each call so far gave up."""
     gave_up: list[bool] = []
-    whole = gpu.refine_rounds
+    whole = gpu._play
 
     def ask(*asked: Any) -> Any:
         found = whole(*asked)
         gave_up.append(found is None)
         return found
 
-    monkeypatch.setattr(gpu, "refine_rounds", ask)
+    monkeypatch.setattr(gpu, "_play", ask)
     return gave_up
 
 
@@ -76,11 +80,11 @@ def test_same_parts(
 ) -> None:
     gave_up = watch(gpu, monkeypatch)
     level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
-    for roomy in (False, True):
-        asked = (level, n_parts, n_parts, RefinementConfig())
+    for scheme, roomy in (("jet", False), ("jet", True), ("sequence", False)):
+        asked = (level, n_parts, n_parts, SCHEMES[scheme])
         found = refined(gpu, *asked, roomy=roomy)
         assert (found == refined(CpuEngine(), *asked, roomy=roomy)).all()
-    assert gave_up == [False, False]
+    assert gave_up == [False, False, False]
 
 
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
@@ -89,7 +93,8 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     gpu = start_gpu(GpuEngine, "emulated")
     gpu.round_threads = 32
     level = pose_problem(h, data.draw(feasible_limits(h))).level
-    config = RefinementConfig(patience=data.draw(st.integers(0, 3)))
+    config = data.draw(st.sampled_from(list(SCHEMES.values())))
+    config = replace(config, patience=data.draw(st.integers(0, 3)))
     asked = (level, data.draw(st.integers(0, 99)), data.draw(st.integers(1, 6)), config)
     changes = {
         "rounds": data.draw(st.integers(0, 9)),
@@ -98,9 +103,12 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     assert (refined(gpu, *asked, **changes) == refined(CpuEngine(), *asked, **changes)).all()
 
 
-def test_many_launches_are_one(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_many_launches_are_one(
+    gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     level = twins.random_level(np.random.default_rng(5), n_nodes=200, n_nets=150, mean_pins=8)
-    asked = (level, 5, 9, RefinementConfig())
+    asked = (level, 5, 9, SCHEMES[scheme])
     monkeypatch.setattr(gpu_rounds, "_AT_ONCE", 2 * (level.n_pins + len(level.source_nodes)))
     assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
 
@@ -117,22 +125,24 @@ class Impatient(Progress):
         return self.patience < 0
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("patience", [0, 1, 2])
 def test_stops_between_launches(
-    gpu: GpuEngine, patience: int, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, patience: int, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     level = twins.random_level(np.random.default_rng(2), n_nodes=200, n_nets=150, mean_pins=8)
-    asked = (level, 2, 9, RefinementConfig())
+    asked = (level, 2, 9, SCHEMES[scheme])
     monkeypatch.setattr(gpu_rounds, "_AT_ONCE", 1)
     found = [refined(e, *asked, progress=Impatient(patience)) for e in (gpu, CpuEngine())]
     assert (found[0] == found[1]).all()
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
     ("what", "value"), [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32)]
 )
 def test_gives_up_where_memory_is_short(
-    gpu: GpuEngine, what: str, value: int, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, what: str, value: int, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gave_up = watch(gpu, monkeypatch)
     level = twins.random_level(np.random.default_rng(7), **SHAPES["many events"])
@@ -140,7 +150,7 @@ def test_gives_up_where_memory_is_short(
     monkeypatch.setattr(gpu, what, value)
     if what == "round_threads":
         monkeypatch.setattr(gpu.device, "shared_bytes", 8192 + 4096)
-    asked = (level, 7, 30, RefinementConfig())
+    asked = (level, 7, 30, SCHEMES[scheme])
     assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
     assert gave_up == [True]
 

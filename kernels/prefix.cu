@@ -1,0 +1,196 @@
+// Rounds of refinement by the best prefix of all moves, in one launch: `refine_in_sequence` of
+// snnmap/partitioning/multilevel/sequence.py with `choose_prefix` of choosing.py; all give the same integers.
+//
+// The phases of a round, between which all blocks wait for each other:
+//   measure   rows of the pins-per-part table, loads                            (nets, nodes)
+//   propose   every node's best move in isolation                               (nodes)
+//   replay    what each saves, brings and takes after all moves of better rank  (nets)
+//   sort      the moves of a block's share of the nodes; halves listed by part  (nodes)
+//   weigh     by how much each half of a move changes its part's overload       (parts)
+//   rank      the place of each move among all of them                          (moves)
+//   choose    the best prefix, found by every block for itself, is made         (moves)
+#include "common.cuh"
+#include "grid.cuh"
+#include "block.cuh"
+#include "rounds.cuh"
+
+// The moves of this block's share of the nodes, by rank, where the share begins in `sorted`.
+__device__ __noinline__ void sort_share(const Work work) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    i64 first, last;
+    work.grid.share(in.n_nodes, first, last);
+    const bool fits = last - first <= desk.sortable();
+    i64* gains = fits ? reinterpret_cast<i64*>(desk.events) : in.sorted_gains + first;
+    i32* ids = fits ? reinterpret_cast<i32*>(gains + desk.sortable()) : in.sorted + first;
+    if (threadIdx.x == 0) *desk.cursors = 0;
+    __syncthreads();
+    for (i64 v = first + threadIdx.x; v < last; v += blockDim.x) {
+        in.changed[v] = 0;
+        if (in.targets[v] < 0) continue;
+        const u32 place = atomicAdd(desk.cursors, 1u);
+        gains[place] = in.gains[v];
+        ids[place] = static_cast<i32>(v);
+    }
+    __syncthreads();
+    const i64 n = *desk.cursors;
+    sort_moves(gains, ids, n);
+    for (i64 i = threadIdx.x; fits && i < n; i += blockDim.x) {
+        in.sorted_gains[first + i] = gains[i];
+        in.sorted[first + i] = ids[i];
+    }
+    if (threadIdx.x == 0) in.chunks[blockIdx.x] = n;
+    __syncthreads();
+}
+
+// Halves of all moves by part: 2 v in the list of v's part, 2 v + 1 in that of its target.
+__device__ __noinline__ void list_halves(const Work work) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
+    place_lists(in.n_parts, desk.first_ins, desk.scratch, [&](i64 p) { return n_in[p] + n_out[p]; });
+    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
+        if (in.targets[v] < 0) continue;
+        atomicAdd(desk.ins + in.targets[v], 1u);
+        atomicAdd(desk.ins + in.parts[v], 1u);
+    }
+    __syncthreads();
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
+        const u64 n = desk.ins[p];
+        if (n != 0) desk.outs[p] = desk.first_ins[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(work.n_in() + p), n));
+        desk.ins[p] = 0;
+    }
+    __syncthreads();
+    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
+        if (in.targets[v] < 0) continue;
+        in.halves[atomicAdd(desk.outs + in.targets[v], 1u)] = static_cast<i32>(2 * v + 1);
+        in.halves[atomicAdd(desk.outs + in.parts[v], 1u)] = static_cast<i32>(2 * v);
+    }
+    __syncthreads();
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
+    __syncthreads();
+}
+
+// changed[v] += by how much v's move, after all of better rank, changes the overload of its parts.
+__device__ __noinline__ void change_overload(const Work work) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    const i64* loads = work.loads(work.measured);
+    for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
+        const i64 n = work.n_in()[p], first = desk.first_ins[p];
+        if (n == 0) continue;
+        i64* gains = reinterpret_cast<i64*>(desk.events);
+        i32* halves = reinterpret_cast<i32*>(gains + desk.sortable());
+        if (n > desk.sortable()) {
+            gains = in.half_gains + first;
+            halves = in.halves + first;
+        }
+        for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+            halves[i] = in.halves[first + i];
+            gains[i] = in.gains[halves[i] >> 1];
+        }
+        sort_moves(gains, halves, n);
+        i64 held[N_LOADS], total;
+        for (i32 r = 0; r < N_LOADS; ++r) held[r] = loads[p * N_LOADS + r];
+        for (i64 base = 0; base < n; base += blockDim.x) {
+            const i64 i = base + threadIdx.x;
+            const i32 half = i < n ? halves[i] : 0, v = half >> 1;
+            i64 more = 0;
+            for (i32 r = 0; r < N_LOADS; ++r) {
+                const i64 change = i >= n ? 0 : half & 1 ? work.incoming(v, r) : -work.outgoing(v, r);
+                const i64 now = held[r] + scan<true>(change, total, desk.scratch);
+                more += larger(now - in.limits[r], 0) - larger(now - change - in.limits[r], 0);
+                held[r] += total;
+            }
+            if (i < n && more != 0) add64(in.changed + v, more);
+        }
+        __syncthreads();
+    }
+}
+
+// order[rank] = v, and what v's move changes and saves, for all moves; ranks are counted in the sorted shares.
+// Parallel over moves (a warp each) and shares.
+__device__ __noinline__ void rank_moves(const Work work) {
+    const Rounds& in = work.in;
+    const i64 each = (in.n_nodes + gridDim.x - 1) / gridDim.x;
+    for (i64 at = Group<false>::index(); at < in.n_nodes; at += Group<false>::number()) {
+        const i64 own = at / each;
+        if (at - own * each >= in.chunks[own]) continue;
+        const i64 gain = in.sorted_gains[at];
+        const i32 v = in.sorted[at];
+        i64 rank = 0;
+        for (i64 chunk = Group<false>::rank(); chunk < gridDim.x; chunk += 32) {
+            i64 low = chunk * each, high = low + in.chunks[chunk];
+            while (low < high) {
+                const i64 middle = (low + high) >> 1;
+                if (ranks_before(in.sorted_gains[middle], in.sorted[middle], gain, v))
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            rank += low - chunk * each;
+        }
+        rank = sum_warp(rank);
+        if (Group<false>::rank() != 0) continue;
+        in.order[rank] = v;
+        in.ranked_changes[rank] = in.changed[v];
+        in.ranked_gains[rank] = in.later[v];
+    }
+}
+
+// How many moves the best prefix has, known to all threads: with the least overload left, then saving
+// most, then the shortest; 0 if nothing gets better.
+__device__ __noinline__ i64 best_prefix(const Work work) {
+    const Rounds& in = work.in;
+    i64* scratch = work.desk.scratch;
+    const i64* loads = work.loads(work.measured);
+    i64 over = 0, n = 0;
+    for (i64 i = threadIdx.x; i < in.n_parts * N_LOADS; i += blockDim.x) over += larger(loads[i] - in.limits[i % N_LOADS], 0);
+    for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n += in.chunks[i];
+    over = sum_of<true>(over, scratch);
+    n = sum_of<true>(n, scratch);
+    const u64 sign = 1ull << 63;  // so that unsigned comparisons order signed numbers
+    Best best = {-(1ll << 62), 0, -1, 0};
+    i64 after = over, saved = 0, total;
+    for (i64 base = 0; base < n; base += blockDim.x) {
+        const i64 i = base + threadIdx.x;
+        const i64 left = after + scan<true>(i < n ? in.ranked_changes[i] : 0, total, scratch);
+        after += total;
+        const i64 gained = saved + scan<true>(i < n ? in.ranked_gains[i] : 0, total, scratch);
+        saved += total;
+        const Best candidate = {-left, static_cast<u64>(gained) ^ sign, static_cast<i32>(i), 0};
+        if (i < n && best.below(candidate)) best = candidate;
+    }
+    best = best_of<true>(best, scratch);
+    const bool better = -best.value < over || (-best.value == over && static_cast<i64>(best.tie ^ sign) > 0);
+    return best.id >= 0 && better ? best.id + 1 : 0;
+}
+
+// Rounds first .. last - 1. What is asked and where it is kept: see Rounds; the parts are the result.
+extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rounds* rounds, i64 first, i64 last) {
+    WORK(rounds, first);
+    begin(work);
+    bool done = false;
+    for (; work.turn < last; ++work.turn) {
+        done = progress.gave_up != 0;
+        if (done) break;
+        const Turn turn = in.turns[work.turn];
+        begin_turn<false>(work, turn);
+        work.grid.meet();
+        replay_all<true>(work);
+        sort_share(work);
+        list_halves(work);
+        work.grid.meet();
+        change_overload(work);
+        work.grid.meet();
+        rank_moves(work);
+        work.grid.meet();
+        const i64 n = best_prefix(work);
+        done = turn.cold != 0 && n == 0;
+        if (done) break;
+        for (i64 i = work.thread(); i < n; i += work.n_threads()) in.parts[in.order[i]] = in.targets[in.order[i]];
+        work.grid.meet();
+        measure_again(work, n != 0);
+    }
+    end(work, done);
+}
