@@ -174,7 +174,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
     for (; work.turn < last; ++work.turn) {
         done = progress.gave_up != 0;
         if (done) break;
-        const Turn turn = in.turns[work.turn];
+        const Turn turn = in.turn(rounds, work.turn);
         begin_turn<false>(work, turn);
         work.grid.meet();
         replay_all<true>(work);

@@ -147,7 +147,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
     for (; work.turn < last; ++work.turn) {
         done = since > in.patience || work.too_large || progress.gave_up != 0;
         if (done) break;
-        const Turn turn = in.turns[work.turn];
+        const Turn turn = in.turn(rounds, work.turn);
         begin_turn<true>(work, turn);
         work.grid.meet();
         replay_all<false>(work);

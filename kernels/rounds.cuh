@@ -56,7 +56,7 @@ struct Counters {
     u64 n_moved, n_relieving, n_events, unused[5];
 };
 
-// 8 bytes a field, filled by gpu_rounds.py in this order.
+// 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
 struct Rounds {
     const i64* net_offsets;
     const i32* net_pins;
@@ -70,9 +70,9 @@ struct Rounds {
     const i64 *out_weights, *net_weights, *counts, *resources;
     i64 n_nets, n_nodes, n_parts;
     const i64* limits;
-    const Turn* turns;
     double overload_factor;
     i64 patience;
+    const i32* start;  // parts
     i32 *parts, *best;
     bool* locked;
     i32* targets;
@@ -91,6 +91,10 @@ struct Rounds {
     i64* counters;
     i32 *long_nets, *long_nodes;
     Progress* progress;
+
+    __device__ __forceinline__ const Turn& turn(const Rounds* rounds, i64 i) const {
+        return reinterpret_cast<const Turn*>(rounds + 1)[i];
+    }
 };
 
 struct Prices {
@@ -198,7 +202,7 @@ struct Work {
 
 // ------------------------------------------------------------------------------------ start
 
-// Lists of long nets and nodes; totals of all loads.
+// Parts at the start; lists of long nets and nodes; totals of all loads.
 __device__ __noinline__ void survey(const Work work) {
     const Rounds& in = work.in;
     i64 sums[N_LOADS];
@@ -208,6 +212,8 @@ __device__ __noinline__ void survey(const Work work) {
         for (i32 c = 0; c < N_DISTINCT; ++c) sums[N_ADDITIVE + c] += in.counts[g * N_DISTINCT + c];
     }
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
+        in.parts[v] = in.start[v];
+        in.locked[v] = false;
         if (work.n_nets_of(v) > work.long_node())
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,19 @@ _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _COUNTERS = 36, 16, 17, 8
+_ASKED = 17  # field of the struct
+
+
+class Room(NamedTuple):
+    """A field of a kernel's struct that is memory of its own.
+
+    Attributes:
+        n_bytes: how much.
+        zeroed: whether it is zero at first.
+    """
+
+    n_bytes: int
+    zeroed: bool = False
 
 
 class GpuRounds(GpuChoosing):
@@ -51,12 +64,8 @@ class GpuRounds(GpuChoosing):
 
         That is where a block's shared memory cannot hold the tables, or a list outgrew its memory.
         """
-        best = self.xp.empty_like(parts)
         where = (level, limits, parts, n_parts)
-        played = self._play(
-            "rounds", "refine_rounds", where, turns, progress, (overload_price, patience, best)
-        )
-        return None if played is None else best if played else parts
+        return self._play("refine_rounds", where, turns, progress, overload_price, patience)
 
     def refine_by_prefix(
         self,
@@ -68,46 +77,61 @@ class GpuRounds(GpuChoosing):
         progress: Progress,
     ) -> Array | None:
         """The parts after these rounds (see `refine_in_sequence`), or None as above."""
-        parts = parts.copy()
-        where = (level, limits, parts, n_parts)
-        played = self._play("prefix", "refine_by_prefix", where, turns, progress, (0.0, 0, None))
-        return None if played is None else parts
+        return self._play("refine_by_prefix", (level, limits, parts, n_parts), turns, progress)
 
     def _play(
         self,
-        source: str,
         name: str,
         where: tuple[Level, Array, Array, int],
         turns: Sequence[Turn],
         progress: Progress,
-        asked: tuple[float, int, Array | None],
-    ) -> bool | None:
-        """Whether the kernel did anything; None if it cannot or gave up. Changes the parts."""
-        level, _, _, n_parts = where
+        overload_price: float = 0.0,
+        patience: int = 0,
+    ) -> Array | None:
+        """Refined parts; None if the kernel cannot refine them or gave up."""
+        level, _, parts, n_parts = where
         xp, blocks = self.xp, self.device.multiprocessors
         threads, shared = self._fit_tables(level, n_parts)
         n_items = level.n_pins + len(level.source_nodes)
         if not self.whole_rounds or threads == 0 or max(n_items, 2 * level.n_nodes) >= 1 << 31:
             return None
         if not turns or progress.expired():
-            return False
-        memory = xp.zeros(_PROGRESS_WORDS, xp.int64)
-        plan = xp.asarray(np.array([[word(value) for value in turn] for turn in turns], np.uint64))
-        fields = self._fields(where, plan, asked, (blocks, threads), memory)
-        struct = xp.asarray(np.array([word(field) for field in fields], np.uint64))
-        kernel = self.device.kernel(source, name, defines_of(level))
+            return parts
+        result = xp.empty_like(parts)
+        by_prefix = name == "refine_by_prefix"
+        fields = self._fields(where, by_prefix, blocks, threads, result)
+        fields[_ASKED] = float(overload_price)
+        fields[_ASKED + 1] = patience
+        struct, told = self._lay_out(fields, turns)
+        kernel = self.device.kernel("prefix" if by_prefix else "rounds", name, defines_of(level))
         some = max(_AT_ONCE // max(n_items, 1), 1)
         for first in range(0, len(turns), some):
             if first:
-                memory[:1] = 0
+                told[:1] = 0
             args = (struct, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, threads, args, shared)
-            told = self.to_host(memory)
-            if told[_GAVE_UP]:
+            words = self.to_host(told)
+            if words[_GAVE_UP]:
                 return None
-            if told[_DONE] or progress.expired():
+            if words[_DONE] or progress.expired():
                 break
-        return True
+        return result
+
+    def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
+        """(the struct and its turns, words of the last field, which keeps the memory of all rooms)."""
+        places, end, zeroed = {}, 0, 0
+        rooms = [(i, field) for i, field in enumerate(fields) if isinstance(field, Room)]
+        for i, room in sorted(rooms, key=lambda one: not one[1].zeroed):
+            places[i] = end
+            end += -(-room.n_bytes // 256) * 256
+            zeroed = end if room.zeroed else zeroed
+        memory = self.xp.empty(end, np.uint8)
+        memory[:zeroed] = 0
+        base = word(memory)
+        words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
+        words += [word(value) for turn in turns for value in turn]
+        told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
+        return self.xp.asarray(np.array(words, np.uint64)), told
 
     def _fit_tables(self, level: Level, n_parts: int) -> tuple[int, int]:
         """(threads of a block, bytes of its shared memory); no threads where there is no room."""
@@ -125,41 +149,39 @@ class GpuRounds(GpuChoosing):
     def _fields(
         self,
         where: tuple[Level, Array, Array, int],
-        plan: Array,
-        asked: tuple[float, int, Array | None],
-        size: tuple[int, int],
-        memory: Array,
-    ) -> tuple[Any, ...]:
-        """The struct `Rounds` of the kernels, where `plan` holds the turns; without `best`, by prefix."""
+        by_prefix: bool,
+        blocks: int,
+        threads: int,
+        result: Array,
+    ) -> list[Any]:
+        """The struct `Rounds` of the kernels."""
         level, limits, parts, n_parts = where
-        overload_price, patience, best = asked
-        blocks, n_warps = size[0], size[0] * size[1] // 32
-        empty, i32, i64 = self.xp.empty, np.int32, np.int64
-        n, n_nets, n_distinct = level.n_nodes, level.n_nets, level.counts.shape[1]
+        n, n_nets, n_loads, n_distinct = (
+            level.n_nodes,
+            level.n_nets,
+            len(limits),
+            level.counts.shape[1],
+        )
         n_items = level.n_pins + len(level.source_nodes)
         most_entries = min(n_items, n_nets * n_parts)
         most_entries += most_entries // 3  # a quarter of each piece may stay free
         # Entries of a row: nets are local, or have few pins; see gpu_memory.py.
         usual = max(self.entries_of_net * n_nets, self.entries_of_net // 2 * n_nets + n_items // 32)
         most_entries = min(most_entries, usual)
+        n_warps = blocks * threads // 32
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
         most_events = min(n_items, self.slice_items // 2)
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
-        prefix: tuple[Any, ...] = 6 * (None,)
-        if best is None:
-            ranked = empty(2 * n, i64)
-            more = (ranked[:n], ranked[n:], ranked, empty(blocks, i64), empty(n, i32))
-            prefix = (empty(n, i64), *more)
-        return (
-            *level, n_nets, n, n_parts, limits, plan, float(overload_price), patience,
-            parts if best is None else parts.copy(), best, self.xp.zeros(n, bool), empty(n, i32),
-            empty(n, i64), empty(n, i64), empty(n, i64),
-            empty((n, n_distinct), i64), empty((n, n_distinct), i64),
-            empty(n_nets * row_bytes, np.uint8), empty(most_entries, i64), empty(most_entries, i64),
-            most_entries, piece, empty(most_events * _EVENT, np.uint8), most_events,
-            empty(n, i64), empty(n, i32), empty(2 * n, i32), *prefix,
-            self.xp.zeros(2 * n_parts * len(limits), i64),
-            self.xp.zeros(2 * (_COUNTERS + n_parts * (len(limits) + 4)), i64),
-            empty(min(n_items // 1024, n_nets) + 1, i32), empty(n, i32), memory,
-        )  # fmt: skip
+        n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
+        ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
+        both = (result, None) if by_prefix else (ids, result)
+        ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
+        return [
+            *level, n_nets, n, n_parts, limits, 0.0, 0, parts, *both, Room(n), ids, words, words, words,
+            distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
+            most_entries, piece, Room(_EVENT * most_events), most_events, words, ids, Room(8 * n),
+            *(ranking if by_prefix else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
+            Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
+            Room(8 * _PROGRESS_WORDS, zeroed=True),
+        ]  # fmt: skip
