@@ -21,13 +21,6 @@ extern "C" __global__ void set_ranks(const i64* order, i64 n, i32* ranks) {
     if (i < n) ranks[order[i]] = static_cast<i32>(i);
 }
 
-// keys[v] = target << 32 | rank for the nodes that want to move.
-// Parallel over nodes; a few words each. Pure map.
-extern "C" __global__ void key_targets(const i32* targets, const i32* ranks, i64 n, i64* keys) {
-    const i64 v = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (v < n) keys[v] = targets[v] < 0 ? LAST : static_cast<i64>(targets[v]) << 32 | ranks[v];
-}
-
 // keys[v] = target << 32 | rank for moves that still pay when all better ones are made; leaving[p] +=
 // what they take from part p.
 // Parallel over nodes; a few words each, atomics on loads. Deterministic: integer sums.
@@ -125,21 +118,6 @@ extern "C" __global__ void move_relieving(const bool* chosen, const i32* targets
     }
     const u32 votes = __ballot_sync(ALL_LANES, moves);
     if ((threadIdx.x & 31) == 0 && votes != 0) atomicAdd(n_moved, static_cast<u64>(__popc(votes)));
-}
-
-// Nodes that were accepted join the cluster of their target, which takes over their loads as they
-// were before.
-// Parallel over nodes; atomics on loads. Deterministic: integer sums; all writers of a flag write true.
-extern "C" __global__ void join_clusters(const bool* accepted, const i32* targets, const i64* before, i64 n,
-                                         i64* loads, i32* leaders, bool* settled) {
-    const i64 v = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (v >= n || !accepted[v]) return;
-    const i32 host = targets[v];
-    leaders[v] = host;
-    settled[v] = true;
-    settled[host] = true;
-    for (i32 r = 0; r < N_LOADS; ++r)
-        add64(loads + static_cast<i64>(host) * N_LOADS + r, before[v * N_LOADS + r]);
 }
 
 // ------------------------------------------------------------------------------------ the best prefix

@@ -13,7 +13,7 @@
 const i32 GRID_THREADS = 1024;  // of a block; one block fits a multiprocessor
 const i32 SHORT_ROW = 384;
 const i32 WARP_WORDS = 512;      // of shared memory of a warp: a table with room for a short row
-const i32 SCRATCH_BYTES = 512;   // of shared memory of a block before that
+const i32 SCRATCH_BYTES = 1024;  // of shared memory of a block before that
 const i32 GATE_WORDS = 16;       // of global memory, zero before a launch: a line of its own
 
 // Sum of the values of this lane and those before it.
@@ -187,14 +187,15 @@ struct BitSet {
 };
 
 // Sort n ids by the bitonic network whose comparisons all point upwards: what lies beyond the end
-// counts as larger than all and never moves.
-template <bool BLOCK>
-__device__ __forceinline__ void sort_ids(i32* ids, i64 n) {
+// counts as larger than all and never moves. before(a, b): whether a different id a comes before b.
+template <bool BLOCK, class Before>
+__device__ __forceinline__ void sort_ids(i32* ids, i64 n, Before before) {
     const auto order = [&](i64 low, i64 high) {
-        if (high >= n || ids[low] <= ids[high]) return;
-        const i32 id = ids[low];
-        ids[low] = ids[high];
-        ids[high] = id;
+        if (high >= n) return;
+        const i32 a = ids[low], b = ids[high];
+        if (before(a, b)) return;
+        ids[low] = b;
+        ids[high] = a;
     };
     i64 padded = 1;
     while (padded < n) padded *= 2;
@@ -212,6 +213,11 @@ __device__ __forceinline__ void sort_ids(i32* ids, i64 n) {
             Group<BLOCK>::sync();
         }
     }
+}
+
+template <bool BLOCK>
+__device__ __forceinline__ void sort_ids(i32* ids, i64 n) {
+    sort_ids<BLOCK>(ids, n, [](i32 a, i32 b) { return a < b; });
 }
 
 // ------------------------------------------------------------------------------------ rows

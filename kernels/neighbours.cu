@@ -3,6 +3,8 @@
 #include "common.cuh"
 #include "rating.cuh"
 
+const i32 MAX_THREADS = 256;  // of a block
+
 struct Neighbourhoods {
     Incidence around;
     const i64 *counts, *loads, *limits;
@@ -11,6 +13,17 @@ struct Neighbourhoods {
     i32 *neighbours;
     i64 *scores;
 };
+
+// visits[v] = most neighbours that v's rating inserts.
+// Parallel over nodes, a warp each; reads the nets of v and their sizes. Deterministic: integer sums.
+extern "C" __global__ void count_neighbours(INCIDENCE_ARGUMENTS, i64 max_nets, i64 max_pins, i64 seed, i64 n,
+                                            i64* visits) {
+    const Incidence in = INCIDENCE;
+    for (i64 v = Group<false>::index(); v < n; v += Group<false>::number()) {
+        const i64 found = count_visits(in, v);
+        if (Group<false>::rank() == 0) visits[v] = found;
+    }
+}
 
 // The admissible neighbours that v shares most with, best first (see `rate_neighbours` in the twin),
 // for the nodes of a list. gathered[u] = what they share, shared[u] = distinct loads that both have.
@@ -23,7 +36,12 @@ __device__ __forceinline__ void rate_rows(const Neighbourhoods& in, const i32* s
     const Sums gathered(memory, capacity);
     const Sums shared(gathered.high + capacity, N_DISTINCT * capacity);
     i32* keys = reinterpret_cast<i32*>(shared.high + N_DISTINCT * capacity);
-    const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
+    const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size(), start = threadIdx.x - rank;
+    __shared__ i32 picked_nets[MAX_THREADS];
+    __shared__ i64 picked_scores[MAX_THREADS];
+    __shared__ i32 picked_number[MAX_THREADS / 32];
+    const Picks picks = {picked_nets + start, picked_scores + start, picked_number + (start >> 5)};
+    const auto itself = [](i32 u) { return u; };
     for (i64 i = Group<BLOCK>::index(); i < n; i += Group<BLOCK>::number()) {
         const i32 v = list[i];
         const u32 mask = slots[v] - 1;
@@ -33,7 +51,7 @@ __device__ __forceinline__ void rate_rows(const Neighbourhoods& in, const i32* s
             for (i32 c = 0; c < N_DISTINCT; ++c) shared.clear(c * capacity + s);
         }
         Group<BLOCK>::sync();
-        visit_neighbours<BLOCK>(in.around, v, [&](i32 u, i64 score, i32 g, bool both) {
+        visit_neighbours<BLOCK>(in.around, v, picks, itself, [&](i32 u, i64 score, i32 g, bool both) {
             const u32 slot = claim(keys, mask, u);
             gathered.add(slot, score);
             for (i32 c = 0; both && c < N_DISTINCT; ++c)

@@ -2,8 +2,6 @@
 #ifndef SNNMAP_RATING_CUH
 #define SNNMAP_RATING_CUH
 
-const int MAX_THREADS = 256;  // of a block that rates
-
 // The nets that a rating looks at: those whose hash is at most `bar`, the same for all nodes.
 __device__ __forceinline__ u64 bar_of(i64 n_nets, i64 max_nets) {
     const u64 all = 0xFFFFFFFFFFFFFFFFull;
@@ -27,59 +25,96 @@ struct Incidence {
     i64 max_nets, max_pins, seed;
 };
 
-// Calls visit(u, score, net, both) for every pin and source u that node v is tied to by a net; `both`:
+// The nets that a group has picked, with room for one a thread: ~net where the node is a source of it.
+struct Picks {
+    i32* nets;
+    i64* scores;
+    i32* number;
+};
+
+const i32 AT_ONCE = 4;  // pins that a lane loads before it looks at the first
+
+// The k-th of `looked` places spread over n.
+__device__ __forceinline__ i64 spread(i64 k, i64 n, i64 looked) {
+    if (n == looked) return k;
+    if (k * n < 1ll << 32) return static_cast<u32>(k * n) / static_cast<u32>(looked);
+    return k * n / looked;
+}
+
+// Calls visit(key_of(u), score, net, both) for every pin and source u that node v is tied to by a net; `both`:
 // u and v are pins of the net. score = (weight << 6) / pins + 1.
 // Parallel over v's nets and their pins: first the group's threads pick the nets to look at, one net
 // a thread, then each picked net is a warp's, one pin a lane. The order of the calls varies.
-template <bool BLOCK, class Visit>
-__device__ __forceinline__ void visit_neighbours(const Incidence& in, i32 v, Visit visit) {
-    __shared__ i32 picked_nets[MAX_THREADS];
-    __shared__ i64 picked_scores[MAX_THREADS];
-    __shared__ i32 picked_number[32];
+template <bool BLOCK, class Key, class Visit>
+__device__ __forceinline__ void visit_neighbours(const Incidence& in, i32 v, const Picks& picks, Key key_of,
+                                                 Visit visit) {
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
     const i32 warp = rank >> 5, warps = size >> 5, lane = rank & 31;
-    i32* picked = picked_nets + (threadIdx.x - rank);
-    i64* scores = picked_scores + (threadIdx.x - rank);
-    i32* n_picked = picked_number + ((threadIdx.x - rank) >> 5);
-    for (i32 side = 0; side < 2; ++side) {
-        const i64* offsets = side == 0 ? in.node_offsets : in.out_offsets;
-        const i32* nets = side == 0 ? in.node_nets : in.out_nets;
-        const i64 first = offsets[v], last = offsets[v + 1];
-        const u64 bar = bar_of(last - first, in.max_nets);
-        for (i64 base = first; base < last; base += size) {
-            if (rank == 0) *n_picked = 0;
-            Group<BLOCK>::sync();
-            const i64 j = base + rank;
-            if (j < last && looked_at(nets[j], bar, in.seed)) {
-                const i32 g = nets[j];
-                const i64 n_pins = in.net_offsets[g + 1] - in.net_offsets[g];
-                if (n_pins > 0) {
-                    const i32 place = atomicAdd(n_picked, 1);
-                    picked[place] = g;
-                    scores[place] = ((side == 0 ? in.net_weights[g] : in.out_weights[j]) << 6) / n_pins + 1;
-                }
+    const i64 first = in.node_offsets[v], n_in = in.node_offsets[v + 1] - first;
+    const i64 first_out = in.out_offsets[v], n_all = n_in + in.out_offsets[v + 1] - first_out;
+    const u64 bar_in = bar_of(n_in, in.max_nets), bar_out = bar_of(n_all - n_in, in.max_nets);
+    for (i64 base = 0; base < n_all; base += size) {
+        if (rank == 0) *picks.number = 0;
+        Group<BLOCK>::sync();
+        const i64 j = base + rank, out = first_out + j - n_in;
+        const bool inside = j < n_in;
+        const i32 net = j >= n_all ? 0 : inside ? in.node_nets[first + j] : in.out_nets[out];
+        if (j < n_all && looked_at(net, inside ? bar_in : bar_out, in.seed)) {
+            const i64 n_pins = in.net_offsets[net + 1] - in.net_offsets[net];
+            if (n_pins > 0) {
+                const i32 place = atomicAdd(picks.number, 1);
+                picks.nets[place] = inside ? net : ~net;
+                picks.scores[place] = ((inside ? in.net_weights[net] : in.out_weights[out]) << 6) / n_pins + 1;
             }
-            Group<BLOCK>::sync();
-            for (i32 k = warp; k < *n_picked; k += warps) {
-                const i32 g = picked[k];
-                const i64 begin = in.net_offsets[g], n_pins = in.net_offsets[g + 1] - begin;
-                const i64 looked = smaller(n_pins, in.max_pins);
-                for (i64 l = lane; l < looked; l += 32) {
-                    const i64 place = looked == n_pins ? l : l * n_pins / looked;
-                    visit(in.net_pins[begin + place], scores[k], g, side == 0);
-                }
-                if (side == 1) continue;
-                const i64 start = in.source_offsets[g], n_sources = in.source_offsets[g + 1] - start;
-                const i64 seen = smaller(n_sources, in.max_pins);
-                for (i64 l = lane; l < seen; l += 32) {
-                    const i64 place = start + (seen == n_sources ? l : l * n_sources / seen);
-                    visit(in.source_nodes[place], (in.source_weights[place] << 6) / n_pins + 1, g, false);
-                }
-            }
-            Group<BLOCK>::sync();
         }
+        Group<BLOCK>::sync();
+        for (i32 k = warp; k < *picks.number; k += warps) {
+            const bool both = picks.nets[k] >= 0;
+            const i32 g = both ? picks.nets[k] : ~picks.nets[k];
+            const i64 begin = in.net_offsets[g], n_pins = in.net_offsets[g + 1] - begin;
+            const i64 looked = smaller(n_pins, in.max_pins), score = picks.scores[k];
+            for (i64 start = lane; start < looked; start += 32 * AT_ONCE) {
+                i32 keys[AT_ONCE];
+                for (i32 i = 0; i < AT_ONCE; ++i) {
+                    const i64 l = start + 32 * i;
+                    keys[i] = l < looked ? in.net_pins[begin + spread(l, n_pins, looked)] : EMPTY;
+                }
+                for (i32 i = 0; i < AT_ONCE; ++i)
+                    if (keys[i] != EMPTY) keys[i] = key_of(keys[i]);
+                for (i32 i = 0; i < AT_ONCE; ++i)
+                    if (keys[i] != EMPTY) visit(keys[i], score, g, both);
+            }
+            if (!both) continue;
+            const i64 source = in.source_offsets[g], n_sources = in.source_offsets[g + 1] - source;
+            const i64 seen = smaller(n_sources, in.max_pins);
+            for (i64 l = lane; l < seen; l += 32) {
+                const i64 place = source + spread(l, n_sources, seen);
+                visit(key_of(in.source_nodes[place]), (in.source_weights[place] << 6) / n_pins + 1, g, false);
+            }
+        }
+        Group<BLOCK>::sync();
     }
     Group<BLOCK>::sync();
+}
+
+// How many pins and sources a rating of v looks at; for the whole warp.
+__device__ __forceinline__ i64 count_visits(const Incidence& in, i64 v) {
+    const i32 lane = threadIdx.x & 31;
+    const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
+    const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
+    const u64 bar = bar_of(last - first, in.max_nets), bar_out = bar_of(last_out - first_out, in.max_nets);
+    i64 found = 0;
+    for (i64 j = first + lane; j < last; j += 32) {
+        const i32 g = in.node_nets[j];
+        if (!looked_at(g, bar, in.seed)) continue;
+        found += smaller(in.net_offsets[g + 1] - in.net_offsets[g], in.max_pins);
+        found += smaller(in.source_offsets[g + 1] - in.source_offsets[g], in.max_pins);
+    }
+    for (i64 j = first_out + lane; j < last_out; j += 32) {
+        const i32 g = in.out_nets[j];
+        if (looked_at(g, bar_out, in.seed)) found += smaller(in.net_offsets[g + 1] - in.net_offsets[g], in.max_pins);
+    }
+    return sum_warp(found);
 }
 
 #define INCIDENCE_ARGUMENTS                                                                               \

@@ -1,13 +1,6 @@
 // Passes over rows of ids in CSR form, and lists of rows by the size of the table they need.
 #include "common.cuh"
 
-// out[i] = mix64(values[i]).
-// Parallel over values; one read and one write each. Pure map.
-extern "C" __global__ void mix_values(const u64* values, u64* out, i64 n) {
-    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = mix64(values[i]);
-}
-
 // target[index[i], :] += values[i, :].
 // Parallel over the n x width values; reads index and values once, adds into target by atomics.
 // Deterministic: wrapping integer sums.

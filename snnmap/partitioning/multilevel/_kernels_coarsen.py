@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Compiled steps of parallel coarsening; each has a twin in ``kernels/coarsen.cu``."""
+"""Compiled steps of parallel coarsening; each has a twin in ``kernels/``."""
 
 from __future__ import annotations
 

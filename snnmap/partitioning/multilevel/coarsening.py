@@ -30,6 +30,14 @@ def cluster(
     """
     if config.scheme == "matching":
         return match(engine, level, limits, config, seed, borders)
+    found: tuple[Array, int] = engine.cluster(level, limits, config, seed, borders)
+    return found
+
+
+def cluster_in_turns(
+    engine: Any, level: Level, limits: Array, config: CoarseningConfig, seed: int, borders: Any
+) -> tuple[Array, int]:
+    """The steps of the CPU engine; the GPU engine takes them in one launch (``kernels/cluster.cu``)."""
     xp = engine.xp
     n = level.n_nodes
     loads = engine.node_loads(level)

@@ -18,9 +18,9 @@ from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
-from snnmap.partitioning.multilevel import choosing
+from snnmap.partitioning.multilevel import choosing, coarsening
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
-from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.config import CoarseningConfig, SearchConfig
 from snnmap.partitioning.multilevel.cpu_compression import SMALL_PINS, CpuCompression
 from snnmap.partitioning.multilevel.level import Level, contract_small, with_lists
 from snnmap.partitioning.multilevel.search import Search
@@ -341,6 +341,17 @@ class CpuEngine(CpuCompression):
     ) -> None:
         """Nodes join the clusters they want while there is room (see `choosing.py`)."""
         choosing.join_clusters(self, wishes, loads, room, joined)
+
+    def cluster(
+        self,
+        level: Level,
+        limits: Array,
+        config: CoarseningConfig,
+        seed: int,
+        borders: Array | None,
+    ) -> tuple[Array, int]:
+        """(int32[n_nodes] cluster of each node, their number) by turns (see `coarsening.py`)."""
+        return coarsening.cluster_in_turns(self, level, limits, config, seed, borders)
 
     def node_loads(self, level: Level) -> Array:
         """int64[n_nodes, n_loads]: what each node alone puts on a part."""

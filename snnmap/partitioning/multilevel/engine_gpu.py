@@ -58,7 +58,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
         self.reason = f"GPU {self.device.name}"
         self._upload = Uploader(self.xp)
         with self.device.guard():
-            for source, kernel in (("rows", "sum_rows"), ("coarsen", "count_visits")):
+            for source, kernel in (("rows", "sum_rows"), ("lists", "list_rows_of")):
                 self.device.kernel(source, kernel)
 
     # ---------------------------------------------------------------- transfers and memory

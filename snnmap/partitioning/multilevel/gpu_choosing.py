@@ -41,22 +41,6 @@ class GpuChoosing(GpuRefinement):
         )
         return accepted
 
-    def join_clusters(
-        self,
-        level: Level,
-        wishes: tuple[Array, Array],
-        loads: Array,
-        room: Array,
-        joined: tuple[Array, Array],
-    ) -> None:
-        """Nodes join the clusters they want while there is room (see `choosing.py`)."""
-        xp, n, (targets, scores) = self.xp, level.n_nodes, wishes
-        _, ranks = self._rank(level, targets, scores)
-        keys = xp.empty(n, xp.int64)
-        self._choose("key_targets", level, n, targets, ranks, n, keys)
-        accepted = self._accept(level, keys, loads, room)
-        self._choose("join_clusters", level, n, accepted, targets, loads.copy(), n, loads, *joined)
-
     def choose_moves(
         self, level: Level, limits: Array, state: State, moves: Moves, *, roomy: bool
     ) -> Chosen:

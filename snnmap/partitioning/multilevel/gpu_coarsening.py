@@ -1,14 +1,20 @@
-"""Coarsening on the GPU: loads of nodes, ratings, matching (``kernels/``)."""
+"""Coarsening on the GPU: clusters, ratings of neighbours, matching (``kernels/``)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from snnmap.partitioning.multilevel.gpu_contraction import GpuContraction
+import numpy as np
+
+from snnmap.partitioning.multilevel.config import CoarseningConfig
+from snnmap.partitioning.multilevel.gpu_contraction import GATE_WORDS, GpuContraction, Space
 from snnmap.partitioning.multilevel.gpu_rows import Step, defines_of
 from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
+
+# Shared memory of ``cluster.cu``: picks of a block, picks and tables of its warps.
+_PICK_BYTES, _WARP_BYTES = 12 * 1024 + 16, 32 * (400 + 12 * 512)
 
 
 class GpuCoarsening(GpuContraction):
@@ -24,36 +30,31 @@ class GpuCoarsening(GpuContraction):
             self._add_rows(level.node_offsets, level.node_nets, level.counts, loads, column)
         return loads
 
-    def rate(
+    def cluster(
         self,
         level: Level,
-        leaders: Array,
-        settled: Array,
-        loads: Array,
-        cap: int,
         limits: Array,
-        turns: Array,
-        turn: int,
-        *,
-        max_nets: int,
-        max_pins: int,
+        config: CoarseningConfig,
         seed: int,
-        borders: Array | None = None,
-    ) -> tuple[Array, Array]:
-        """(cluster each node of this turn would join or -1, its score)."""
-        xp, n = self.xp, level.n_nodes
-        borders = xp.zeros(n, xp.int32) if borders is None else borders
-        targets, scores = xp.empty(n, xp.int32), xp.empty(n, xp.int64)
-        visits = xp.empty(n, xp.int64)
-        knobs = (turn, max_nets, max_pins, seed)
-        rows = (level.net_offsets, level.source_offsets, *level[5:9])
-        args = (*rows, settled, turns, *knobs, n, visits, targets)
-        self._run("coarsen", "count_visits", min(n, 1 << 20) * 32, *args)
-        lists = self._list_rows(visits, n, 12, dense=False)
-        state = (*level[:11], leaders, settled, loads, loads.shape[1], cap, limits, turns, borders)
-        step = Step("coarsen", "rate_clusters", 12, ())
-        self._run_on(lists, step, (*state, *knobs, targets, scores), ())
-        return targets, scores
+        borders: Array | None,
+    ) -> tuple[Array, int]:
+        """(int32[n_nodes] cluster of each node, their number): see `coarsening.cluster_in_turns`."""
+        xp, n, device = self.xp, level.n_nodes, self.device
+        n_loads = level.resources.shape[1] + level.counts.shape[1]
+        zeroed = [GATE_WORDS + 3 + 2 * config.turns, n]
+        wide, narrow = [n + 1, device.multiprocessors, n * n_loads, n], 6 * [n // 2 + 1]
+        space = Space(xp, [*zeroed, *wide, *narrow, n // 8 + 1])
+        clusters = xp.empty(n, xp.int32)
+        salt = (seed * 0xD1B54A32D192ED03 + 2**63) % 2**64 - 2**63
+        growth = int(np.float64(config.growth).view(np.int64))
+        knobs = (config.turns, config.max_nets, config.max_pins, seed, salt, growth)
+        arrays = (*level[:11], level.counts, level.resources, limits, borders, n, level.n_pins)
+        args = (*arrays, *knobs, *space.pieces, clusters)
+        words = _PICK_BYTES, _WARP_BYTES
+        self._run_together(
+            "cluster", "cluster_nodes", 64 * n, *args, apart=words, defines=defines_of(level)
+        )
+        return clusters, int(space.array[GATE_WORDS + 2])
 
     def rate_neighbours(
         self,
@@ -71,17 +72,14 @@ class GpuCoarsening(GpuContraction):
         xp, n = self.xp, level.n_nodes
         neighbours = xp.empty((n, candidates), xp.int32)
         scores, visits = xp.empty((n, candidates), xp.int64), xp.empty(n, xp.int64)
-        nobody, borders = (
-            xp.zeros(n, xp.int32),
-            xp.zeros(n, xp.int32) if borders is None else borders,
-        )
-        rows = (level.net_offsets, level.source_offsets, *level[5:9])
-        knobs, ignored = (max_nets, max_pins, seed), xp.empty(n, xp.int32)
-        args = (*rows, xp.zeros(n, bool), nobody, 0, *knobs, n, visits, ignored)
-        self._run("coarsen", "count_visits", min(n, 1 << 20) * 32, *args)
+        borders = xp.zeros(n, xp.int32) if borders is None else borders
+        knobs, defines = (max_nets, max_pins, seed), defines_of(level)
+        args = (*level[:11], *knobs, n, visits)
+        threads = min(n, 1 << 20) * 32
+        self._run("neighbours", "count_neighbours", threads, *args, defines=defines)
         slot_bytes = 12 + 8 * level.counts.shape[1]
         lists = self._list_rows(visits, n, slot_bytes, dense=False)
-        step = Step("neighbours", "rate_neighbours", slot_bytes, defines_of(level))
+        step = Step("neighbours", "rate_neighbours", slot_bytes, defines)
         state = (*level[:12], loads, limits, borders, *knobs, candidates, neighbours, scores)
         self._run_on(lists, step, state, ())
         return neighbours, scores

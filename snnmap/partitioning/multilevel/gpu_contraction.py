@@ -17,7 +17,8 @@ Array = Any  # cupy.ndarray
 
 _THREADS = 1024  # of a block of those that wait for each other; one fits a multiprocessor
 _WARP_BYTES = _THREADS // 32 * 2048  # shared memory for short rows, a warp each
-_SCRATCH_BYTES = 512  # before that
+_SCRATCH_BYTES = 1024  # before that
+_KEPT_BYTES = 8192  # of shared memory, for the system and what kernels declare
 GATE_WORDS = 16  # of 8 bytes, where blocks wait for each other
 _SUMMARY = slice(2 * GATE_WORDS + 3, 2 * GATE_WORDS + 7)  # see `Counter` in contract.cu
 
@@ -42,7 +43,7 @@ class GpuContraction(GpuRows):
 
     Attributes:
         hash_mask: of the hashes of nets, to tell which may be equal.
-        window_bytes: most shared memory for a bitmap of the ids of a long row.
+        window_bytes: most shared memory for a block's table or bitmap.
     """
 
     bring: Callable[[Level], Level]
@@ -103,11 +104,29 @@ class GpuContraction(GpuRows):
         self._run_together("lists", "list_rows_of", n_rows, *args)
         return found
 
-    def _run_together(self, source: str, name: str, n_ids: int, *args: Any) -> None:
-        """A kernel whose blocks wait for each other, with room for bitmaps of so many ids."""
-        device = self.device
-        room = device.shared_bytes - 2048 - _SCRATCH_BYTES
-        window = max(4 * min(-(-n_ids // 32), self.window_bytes // 4, room // 4), 4)
-        n_bytes, shared = (_SCRATCH_BYTES + n for n in (window, max(window, _WARP_BYTES)))
-        kernel, blocks = device.kernel(source, name), device.multiprocessors
-        device.launch_together(kernel, blocks, _THREADS, (*args, n_bytes), shared)
+    def _run_together(
+        self,
+        source: str,
+        name: str,
+        n_bits: int,
+        *args: Any,
+        apart: tuple[int, int] = (0, _WARP_BYTES),
+        defines: tuple[str, ...] = (),
+    ) -> None:
+        """A kernel whose blocks wait for each other.
+
+        Args:
+            source: of the kernel.
+            name: of the kernel.
+            n_bits: a table in shared memory would like to have.
+            args: of the kernel; the last one is added, bytes of the scratch and the table.
+            apart: bytes that a block needs before the table, bytes that its warps need instead of both.
+            defines: macros.
+        """
+        device, (before, warps) = self.device, apart
+        room = device.shared_bytes - _KEPT_BYTES - _SCRATCH_BYTES - before
+        table = 4 * max(min(-(-n_bits // 32), room // 4, self.window_bytes // 4), 1)
+        shared = _SCRATCH_BYTES + max(before + max(table, _WARP_BYTES), warps)
+        kernel, blocks = device.kernel(source, name, defines), device.multiprocessors
+        values = (*args, _SCRATCH_BYTES + table)
+        device.launch_together(kernel, blocks, _THREADS, values, shared)

@@ -74,9 +74,11 @@ class GpuRows:
         """An array on the device."""
         return self.xp.asarray(array)
 
-    def _run(self, source: str, name: str, threads: int, *args: Any) -> None:
+    def _run(
+        self, source: str, name: str, threads: int, *args: Any, defines: tuple[str, ...] = ()
+    ) -> None:
         """A kernel with (at least) that many threads and no shared memory."""
-        self.device.launch(self.device.kernel(source, name), -(-threads // THREADS), args)
+        self.device.launch(self.device.kernel(source, name, defines), -(-threads // THREADS), args)
 
     def _run_on(
         self, lists: Lists, step: Step, args: tuple[Any, ...], results: tuple[Any, ...]
@@ -144,13 +146,6 @@ class GpuRows:
         n = len(items)
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
-
-    def mix(self, values: Array, step: int = 1, salt: int = 0) -> Array:
-        """SplitMix64 finaliser of value * step + salt, for 64-bit integers; uint64."""
-        values = values.astype(self.xp.uint64) * self.xp.uint64(step) + self.xp.uint64(salt)
-        out = self.xp.empty_like(values)
-        self._run("rows", "mix_values", len(values), values, out, len(values))
-        return out
 
     def add_at(self, target: Array, index: Array, values: Array) -> None:
         """target[index] += values (int64), with repeated indices adding up."""

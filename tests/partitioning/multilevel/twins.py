@@ -106,7 +106,6 @@ def moves_of(engine: Any, moves: Any) -> Results:
 
 
 def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
-    values = rng.integers(0, 2**63, level.n_nodes).astype(np.uint64)
     index = rng.integers(0, 7, level.n_nodes)
     table = rng.integers(-(2**40), 2**40, (level.n_nodes, 2))
     on = engine.from_host
@@ -114,8 +113,6 @@ def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     engine.add_at(wide, on(index), on(table))
     engine.add_at(narrow, on(index.astype(np.int32)), on(table))
     return {
-        "mix": engine.to_host(engine.mix(on(values))),
-        "salted": engine.to_host(engine.mix(on(index), 2**63 + 3, 77)),
         "add_at": engine.to_host(wide),
         "add_at32": engine.to_host(narrow),
     }
@@ -183,28 +180,6 @@ def step_choose(engine: Any, level: Level, rng: np.random.Generator) -> Results:
             found[f"{n_parts} {name} parts"] = engine.to_host(chosen.parts)
             found[f"{n_parts} {name} moved"] = engine.to_host(chosen.moved)
             found[f"{n_parts} {name} number"] = int(chosen.n_moved)
-    return found
-
-
-def step_rate(engine: Any, level: Level, rng: np.random.Generator) -> Results:
-    found: Results = {}
-    n, on = level.n_nodes, engine.from_host
-    loads = engine.node_loads(level)
-    found["node_loads"] = engine.to_host(loads)
-    limits = random_limits(rng, engine.download(level), max(n // 3, 1))
-    leaders = np.where(rng.random(n) < 0.7, np.arange(n), rng.integers(0, max(n, 1), n))
-    settled = rng.random(n) < 0.3
-    turns = rng.integers(0, 3, n).astype(np.int32)
-    borders = on(rng.integers(0, 2, n).astype(np.int32))
-    for turn, max_nets, max_pins in ((0, 24, 128), (1, 2, 3), (2, 1000, 100_000)):
-        targets, scores = engine.rate(
-            level, on(leaders.astype(np.int32)), on(settled), loads, 1 << 40, on(limits),
-            on(turns), turn, max_nets=max_nets, max_pins=max_pins, seed=int(rng.integers(1 << 40)),
-            borders=borders if turn == 2 else None,
-        )  # fmt: skip
-        targets = engine.to_host(targets)
-        found[f"turn {turn} targets"] = targets
-        found[f"turn {turn} scores"] = engine.to_host(scores)[targets >= 0]
     return found
 
 
@@ -312,9 +287,20 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
 
 
 def step_cluster(engine: Any, level: Level, rng: np.random.Generator) -> Results:
-    limits = engine.from_host(random_limits(rng, engine.download(level), 8))
-    clusters, n = cluster(engine, level, limits, CoarseningConfig(), int(rng.integers(1 << 20)))
-    return {"clusters": engine.to_host(clusters), "number": n}
+    """Clusters with plenty and with little room, of few and of all nets and pins, within borders."""
+    found: Results = {"node loads": engine.to_host(engine.node_loads(level))}
+    sides = engine.from_host(rng.integers(0, 2, level.n_nodes).astype(np.int32))
+    for n_parts, borders, knobs in (
+        (8, None, CoarseningConfig()),
+        (1, None, CoarseningConfig(growth=1e9, turns=3)),
+        (max(level.n_nodes // 3, 1), sides, CoarseningConfig(turns=2, max_nets=2, max_pins=3)),
+        (2, sides, CoarseningConfig(growth=64.0, max_nets=1000, max_pins=100_000)),
+    ):
+        limits = engine.from_host(random_limits(rng, engine.download(level), n_parts))
+        seed = int(rng.integers(1 << 40))
+        clusters, n = cluster(engine, level, limits, knobs, seed, borders)
+        found |= {f"{n_parts} clusters": engine.to_host(clusters), f"{n_parts} number": n}
+    return found
 
 
 def step_refine(engine: Any, level: Level, rng: np.random.Generator) -> Results:
