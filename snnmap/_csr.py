@@ -12,6 +12,8 @@ from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 
 Array = np.ndarray[Any, Any]
 
+_MANY_ROWS = 1 << 14  # from here on rows are looked over before they are compared
+
 
 def offsets_of(counts: Array) -> Array:
     """int64[n + 1] exclusive prefix sums of counts[n]."""
@@ -56,7 +58,12 @@ def find_bad_row(pins: Array, starts: Array, counts: Array, n_nodes: int) -> tup
 
 
 def sort_unique(offsets: Array, pins: Array) -> tuple[Array, Array]:
-    """Rows sorted and without duplicates, as new (offsets, pins); `pins` is consumed."""
+    """Rows sorted and without duplicates, as new (offsets, pins); `pins` is consumed.
+
+    Where they are so already, both are returned as they are.
+    """
+    if not any(for_chunks(_rows.find_descent, len(offsets) - 1, pins, offsets, offsets=offsets)):
+        return offsets, pins
     counts = np.empty(len(offsets) - 1, np.int64)
     for_chunks(_rows.sort_rows, len(counts), pins, offsets, counts, offsets=offsets)
     return compact(offsets, pins, counts)
@@ -92,6 +99,18 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
     n = len(starts)
     if n == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if n >= _MANY_ROWS:
+        suspects = _screen_rows(pins, starts, counts)
+        if 2 * len(suspects) < n:  # only those can equal another
+            group, firsts = group_equal_rows(pins, starts[suspects], counts[suspects])
+            if len(firsts) == len(suspects):
+                return np.arange(n), np.arange(n)
+            is_first = np.ones(n, bool)
+            is_first[suspects] = False
+            is_first[suspects[firsts]] = True
+            numbers = np.cumsum(is_first) - 1
+            numbers[suspects] = numbers[suspects[firsts]][group]
+            return numbers, np.flatnonzero(is_first)
     new = np.empty(n, bool)
     for_chunks(_rows.differ_from_last, n, pins, starts, counts, new, grain=4096)
     heads = np.flatnonzero(new)
@@ -113,6 +132,16 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
     is_first = representative == rows
     numbers = np.cumsum(is_first) - 1
     return numbers[representative], np.flatnonzero(is_first)
+
+
+def _screen_rows(pins: Array, starts: Array, counts: Array) -> Array:
+    """int64[...]: the rows that are empty or begin like another one."""
+    firsts = np.empty(len(starts), np.int32)
+    largest = max(for_chunks(_rows.first_pins, len(starts), pins, starts, counts, firsts))
+    suspects = np.empty(len(starts), np.int64)
+    if largest > 8 * len(starts):  # a table of so many would take long
+        return np.arange(len(starts))
+    return suspects[: _rows.find_suspects(firsts, largest, suspects)]
 
 
 def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> tuple[Array, Array]:

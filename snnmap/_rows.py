@@ -142,6 +142,33 @@ def hash_rows(pins, starts, counts, hashes, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def first_pins(pins, starts, counts, firsts, start, stop):
+    """firsts[i] = first pin of row i, -1 where it is empty; returns the largest."""
+    largest = np.int64(-1)
+    for row in range(uint64(start), uint64(stop)):
+        first = np.int64(pins[uint64(starts[row])]) if counts[row] > 0 else np.int64(-1)
+        firsts[row] = first
+        largest = max(largest, first)
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def find_suspects(firsts, largest, suspects):
+    """suspects[:n] = rows whose first pin is also another's, or that have none; returns n."""
+    seen = np.zeros(largest + 2, np.uint8)
+    for row in range(len(firsts)):
+        first = np.uint32(firsts[row] + 1)
+        seen[first] = min(seen[first] + 1, 2)
+    seen[0] = 2
+    n = 0
+    for row in range(len(firsts)):
+        if seen[np.uint32(firsts[row] + 1)] > 1:
+            suspects[n] = row
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
 def differ_from_last(pins, starts, counts, new, start, stop):
     """new[i] = whether row i differs from the row before it."""
     for row in range(start, stop):
@@ -244,6 +271,18 @@ def check_rows(pins, starts, counts, n_nodes, start, stop):
             bad = row
         unsorted += not ascending
     return bad, unsorted
+
+
+@njit(cache=True, nogil=True)
+def find_descent(pins, offsets, start, stop):
+    """Whether a CSR row of start..stop-1 is not strictly ascending; stops at the first."""
+    for row in range(start, stop):
+        ascending = True
+        for j in range(uint64(offsets[row]) + uint64(1), uint64(offsets[row + 1])):
+            ascending &= pins[j] > pins[j - uint64(1)]
+        if not ascending:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)

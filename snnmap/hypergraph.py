@@ -498,7 +498,7 @@ def _check_ids(offsets: Array, pins: Array, n_nodes: int, name: str, what: str) 
 
 
 def _checked_offsets(offsets: Array, n_pins: int, name: str, what: str) -> Array:
-    offsets = np.ascontiguousarray(offsets, np.int64)
+    offsets = np.array(offsets, np.int64)  # the hypergraph's own from here on
     if len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != n_pins or (np.diff(offsets) < 0).any():
         raise InputError(name, f"{what} offsets must rise from 0 to {n_pins}, the number of pins")
     return offsets

@@ -66,3 +66,40 @@ def test_the_heap_can_be_trimmed_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     parallel.trim_heap()
     monkeypatch.setattr(parallel, "_heap_trimmer", lambda: None)
     parallel.trim_heap()
+
+
+@pytest.mark.parametrize(("n_ids", "repeats"), [(40_000, 0), (40_000, 4000), (60, 0), (10**6, 3)])
+def test_many_rows_are_grouped_by_their_ids(n_ids: int, repeats: int) -> None:
+    """Rows that mostly begin differently, rows that do not, far ids; some are empty, some equal."""
+    rng = np.random.default_rng(repeats)
+    rows = [
+        np.unique(rng.integers(v, n_ids, rng.integers(0, 4))) for v in range(20_000) if v < n_ids
+    ]
+    rows += [np.unique(rng.integers(0, n_ids, 3)) for _ in range(20_000 - len(rows))]
+    for k in rng.integers(0, len(rows), repeats):
+        rows[int(rng.integers(len(rows)))] = rows[k]
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    pins = np.concatenate(rows).astype(np.int32)
+    known: dict[bytes, int] = {}
+    expected = [known.setdefault(row.tobytes(), len(known)) for row in rows]
+    groups, firsts = _csr.group_equal_rows(pins, offsets[:-1], np.diff(offsets))
+    assert groups.tolist() == expected
+    assert firsts.tolist() == np.unique(expected, return_index=True)[1].tolist()
+
+
+@given(rows=ROWS)
+def test_rows_are_sorted_only_if_they_must_be(rows: list[list[int]]) -> None:
+    offsets, pins = flat(rows)
+    found = _csr.sort_unique(offsets, pins.copy())
+    expected = flat([sorted(set(row)) for row in rows])
+    assert [array.tolist() for array in found] == [array.tolist() for array in expected]
+    again = _csr.sort_unique(*found)
+    assert again[1] is found[1]
+
+
+@given(rows=ROWS)
+def test_rows_are_summed_in_segments(rows: list[list[int]]) -> None:
+    offsets, values = flat(rows)
+    sums = _csr.sum_segments(offsets, values.astype(np.int64))
+    assert sums.tolist() == [sum(row) for row in rows]
+    assert _csr.has_single_rows(offsets) == all(len(row) == 1 for row in rows)

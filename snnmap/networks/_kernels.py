@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
+import numpy as np
+from numba import njit, uint64
 
 
 @njit(cache=True, nogil=True)
@@ -25,7 +26,11 @@ def fill_windows(
         y = pixel // width
         x = pixel - y * width
         k = offsets[row]
-        if channels_last:
+        if channels_last and row > start and row % n_groups > 0:  # as the group before it
+            n = offsets[row + 1] - k
+            for i in range(uint64(k), uint64(k + n)):
+                targets[i] = targets[i - uint64(n)] + block
+        elif channels_last:
             for i in range(y_offsets[y], y_offsets[y + 1]):
                 for j in range(x_offsets[x], x_offsets[x + 1]):
                     base = (y_outputs[i] * out_width + x_outputs[j]) * n_out + first
@@ -60,3 +65,28 @@ def join_rows(lists, list_offsets, offsets, targets, out, out_offsets, start, st
             for p in range(offsets[row], offsets[row + 1]):
                 out[k] = targets[p]
                 k += 1
+
+
+@njit(cache=True, nogil=True)
+def number_keys(keys, table, numbers, firsts, sizes):
+    """Number distinct keys (>= -1) by first appearance.
+
+    numbers[i] = number of key i, firsts[k] = where the k-th appears, sizes[k] = how often; `table` is -1
+    for every key. Returns (how many there are, whether the numbers ascend).
+    """
+    n = 0
+    last = np.int32(-1)
+    ascends = True
+    for i in range(len(keys)):
+        number = table[keys[i] + 1]
+        if number < 0:
+            number = np.int32(n)
+            table[keys[i] + 1] = n
+            firsts[n] = i
+            sizes[n] = 0
+            n += 1
+        ascends &= number >= last
+        last = number
+        numbers[i] = number
+        sizes[number] += 1
+    return n, ascends

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from snnmap.hypergraph import MAX_NODES, Hypergraph, Population, Projection
 from snnmap.networks import _kernels, layers
 from snnmap.networks.rates import ConstantRates, Rates
 from snnmap.networks.relations import Relation, identity
-from snnmap.parallel import for_chunks
+from snnmap.parallel import for_chunks, map_tasks
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -226,31 +226,32 @@ class NetworkBuilder:
         Raises:
             NetworkError: rates that do not fit the neurons.
         """
-        plans = [_Plan.of(self, p) for p in self.populations.values()]
+        plans = map_tasks(_Plan.of, [(self, p) for p in self.populations.values()])
         offsets = _csr.offsets_of(_joined([plan.counts for plan in plans], np.int64))
         targets = np.empty(int(offsets[-1]), np.int32)
-        first_group, group_of, sources = 0, [], []
+        n_axons = sum(len(plan.neurons) for plan in plans)
+        sources, n_hedges = np.empty(n_axons, np.int32), np.empty(len(offsets) - 1, np.int64)
+        group, axon, unsorted = 0, 0, []
         for plan in plans:
-            n_groups = len(plan.counts)
-            plan.write(targets, offsets[first_group : first_group + n_groups])
-            group_of.append(plan.group_of + first_group)
-            sources.append(plan.neurons + plan.population.start)
-            first_group += n_groups
+            groups = slice(group, group + len(plan.counts))
+            axons = slice(axon, axon + len(plan.neurons))
+            plan.write(targets, offsets[groups])
+            np.add(plan.neurons, plan.population.start, out=sources[axons], casting="unsafe")
+            n_hedges[groups] = plan.sizes
+            if not plan.ascends:
+                unsorted.append((axons, np.argsort(plan.group_of, kind="stable")))
+            group, axon = groups.stop, axons.stop
+        weights = self._draw_rates(sources, rates or ConstantRates())
+        for axons, order in unsorted:
+            sources[axons], weights[axons] = sources[axons][order], weights[axons][order]
         offsets, targets = _csr.sort_unique(offsets, targets)
-        axon_sources = _joined(sources, np.int64)
-        weights = self._draw_rates(axon_sources, rates or ConstantRates())
-        groups = _joined(group_of, np.int64)
-        if (np.diff(groups) < 0).any():
-            order = np.argsort(groups, kind="stable")
-            groups, axon_sources, weights = groups[order], axon_sources[order], weights[order]
-        n_axons = len(groups)
         return Hypergraph(
             self.n_neurons,
             offsets,
             targets,
-            _csr.offsets_of(np.bincount(groups, minlength=len(offsets) - 1)),
+            _csr.offsets_of(n_hedges),
             np.arange(n_axons + 1, dtype=np.int64),
-            axon_sources.astype(np.int32),
+            sources,
             weights,
             np.ones(n_axons, np.int64),
             np.ones(self.n_neurons, np.int64),
@@ -272,69 +273,111 @@ class NetworkBuilder:
         return weights
 
 
+class _Link(NamedTuple):
+    """What one link contributes to the destination sets of a population.
+
+    Attributes:
+        relation: of the link.
+        shift: from its targets to global ids.
+        rows: int64[n_groups], the row of each group; n_rows for none.
+        lengths: int64[n_groups], its pins.
+    """
+
+    relation: Relation
+    shift: int
+    rows: Array
+    lengths: Array
+
+
 @dataclass(slots=True)
 class _Plan:
     """The destination sets of one population, before they are written.
 
     Attributes:
         population: whose.
-        neurons: int64[n_axons] local ids of the neurons that reach anything, ascending.
-        group_of: int64[n_axons] their groups, numbered from 0.
+        neurons: integer[n_axons] local ids of the neurons that reach anything, ascending.
+        group_of: integer[n_axons] their groups, numbered from 0.
+        ascends: whether `group_of` does.
+        sizes: int64[n_groups] axons of each group.
         counts: int64[n_groups] pins to write a group (before duplicates are dropped).
-        rows: for each link (relation, shift to global ids, int64[n_groups] its row or n_rows).
+        links: what to write.
     """
 
     population: Population
     neurons: Array
     group_of: Array
+    ascends: bool
+    sizes: Array
     counts: Array
-    rows: list[tuple[Relation, int, Array]]
+    links: list[_Link]
 
     @classmethod
     def of(cls, builder: NetworkBuilder, population: Population) -> _Plan:
+        n = population.size
         links = [
-            (relation or identity(population.size), builder.populations[target].start)
+            (relation or identity(n), builder.populations[target].start)
             for target, relation in builder._links[population.name]
         ]
         links.sort(key=lambda link: link[1])
-        keys = np.zeros(population.size, np.int64)
-        firsts = np.zeros(min(1, population.size), np.int64)
-        for relation, _ in links:  # one key a distinct combination of rows
-            keys, firsts = _distinct(keys * (relation.n_rows + 1) + relation.rows + 1)
-        rows, counts = [], np.zeros(len(firsts), np.int64)
+        keys, firsts = np.zeros(n, np.int32), np.zeros(min(1, n), np.int64)
+        sizes, ascends, n_keys = np.full(min(1, n), n, np.int64), True, 1
+        for i, (relation, _) in enumerate(links):  # one key a distinct combination of rows
+            n_keys, combined = len(firsts) * (relation.n_rows + 1), relation.rows
+            if i > 0:
+                combined = keys * np.int64(relation.n_rows + 1) + combined
+            keys, firsts, sizes, ascends = _distinct(combined, n_keys)
+        found, counts = [], np.zeros(len(firsts), np.int64)
         for relation, shift in links:
-            lengths = np.append(np.diff(relation.offsets), 0)
-            row = relation.rows[firsts].astype(np.int64)
-            row[row < 0] = relation.n_rows
-            counts += lengths[row]
-            rows.append((relation, shift, row))
+            rows = relation.rows[firsts].astype(np.int64)
+            rows[rows < 0] = relation.n_rows
+            lengths = np.append(np.diff(relation.offsets), 0)[rows]
+            counts += lengths
+            found.append(_Link(relation, shift, rows, lengths))
+        neurons: Array = np.arange(n, dtype=np.int32)
         if not (counts > 0).all():
             used = counts > 0
             neurons = np.flatnonzero(used[keys])
             keys = (np.cumsum(used) - 1)[keys[neurons]]
-            rows = [(relation, shift, row[used]) for relation, shift, row in rows]
-            return cls(population, neurons, keys, counts[used], rows)
-        return cls(population, np.arange(population.size), keys, counts, rows)
+            found = [_Link(*link[:2], *(array[used] for array in link[2:])) for link in found]
+            counts, sizes = counts[used], sizes[used]
+        return cls(population, neurons, keys, ascends, sizes, counts, found)
 
     def write(self, targets: Array, starts: Array) -> None:
         """Write the pins of each group at `starts` of `targets`, link after link."""
-        cursor = starts.copy()
-        for relation, shift, row in self.rows:
-            lengths = np.append(np.diff(relation.offsets), 0)[row]
-            args = (relation.targets, relation.offsets[row], lengths, shift, targets, cursor)
-            work = _csr.offsets_of(lengths + 1)
-            for_chunks(_kernels.copy_shifted_rows, len(row), *args, offsets=work)
-            cursor = cursor + lengths
+        cursor = starts if len(self.links) == 1 else starts.copy()
+        for relation, shift, rows, lengths in self.links:
+            args = (relation.targets, relation.offsets[rows], lengths, shift, targets, cursor)
+            for_chunks(_kernels.copy_shifted_rows, len(rows), *args, grain=4096)
+            if len(self.links) > 1:
+                cursor += lengths
 
 
-def _distinct(keys: Array) -> tuple[Array, Array]:
-    """(index of each key among the distinct ones, first place of each), cheap for sorted keys."""
-    if not (np.diff(keys) < 0).any():
-        new = np.ones(len(keys), bool)
-        new[1:] = keys[1:] != keys[:-1]
-        return np.cumsum(new) - 1, np.flatnonzero(new)
-    _, firsts, index = np.unique(keys, return_index=True, return_inverse=True)
-    return index.astype(np.int64), firsts
+def _distinct(keys: Array, n_keys: int) -> tuple[Array, Array, Array, bool]:
+    """Distinct keys (integers >= -1, below `n_keys`) by first appearance.
+
+    Returns:
+        (int32 number of each key, int64 where each appears first, int64 how often, whether the numbers
+        ascend).
+    """
+    n = len(keys)
+    if n_keys <= 8 * n + 1024:
+        numbers = np.empty(n, np.int32)
+        firsts, sizes = (
+            np.empty(min(n, n_keys + 1), np.int64),
+            np.empty(min(n, n_keys + 1), np.int64),
+        )
+        table = np.full(n_keys + 1, -1, np.int32)
+        n_distinct, ascends = _kernels.number_keys(
+            keys.astype(np.int64), table, numbers, firsts, sizes
+        )
+        return numbers, firsts[:n_distinct], sizes[:n_distinct], ascends
+    _, firsts, index, sizes = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(firsts)
+    numbers = np.empty(len(order), np.int32)
+    numbers[order] = np.arange(len(order))
+    return numbers[index], firsts[order], sizes[order], False
 
 
 def _joined(arrays: list[Array], dtype: Any) -> Array:

@@ -248,22 +248,23 @@ def _slide(
         windows.append(_axis_windows(n_in, n_out, k, s, before, d))
         out.append(n_out)
     if rank == 1:
-        windows.insert(0, (np.array([0, 1]), np.zeros(1, np.int64)))
+        windows.insert(0, (np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int64)))
     height, width = (1, *out) if rank == 1 else out
     check_size(height * width * filters)
-    (y_offsets, y_outputs), (x_offsets, x_outputs) = windows
+    (y_rows, y_offsets, y_outputs), (x_rows, x_offsets, x_outputs) = windows
 
-    block, n_pixels = filters // groups, prod(spatial)
+    block, n_x = filters // groups, len(x_offsets) - 1
+    pixels = (y_rows[:, None] * np.int32(n_x) + x_rows).ravel()  # the row of each, but for groups
     counts = np.outer(np.diff(y_offsets), np.diff(x_offsets)).ravel() * block
-    channel_group = np.arange(groups, dtype=np.int32)
+    n_windows, per_group = len(counts), channels // groups
+    channel_groups = np.arange(groups, dtype=np.int32)
     if layout == "hwc":
         counts = np.repeat(counts, groups)
-        rows = np.repeat(np.arange(n_pixels * groups, dtype=np.int32), channels // groups)
+        rows = np.repeat((pixels[:, None] * np.int32(groups) + channel_groups).ravel(), per_group)
     else:
         counts = np.tile(counts, groups)
-        pixels = np.arange(n_pixels, dtype=np.int32)
-        of_channel = np.repeat(channel_group, channels // groups)
-        rows = (of_channel[:, None] * np.int32(n_pixels) + pixels).ravel()
+        of_channel = np.repeat(channel_groups, per_group)
+        rows = (of_channel[:, None] * np.int32(n_windows) + pixels).ravel()
     offsets = _csr.offsets_of(counts)
     targets = np.empty(int(offsets[-1]), np.int32)
     for_chunks(
@@ -276,14 +277,23 @@ def _slide(
 
 def _axis_windows(
     n_in: int, n_out: int, kernel: int, stride: int, before: int, dilation: int
-) -> tuple[Array, Array]:
-    """For each input of one dimension the outputs whose window covers it, as CSR, ascending."""
+) -> tuple[Array, Array, Array]:
+    """For each input of one dimension the outputs whose window covers it.
+
+    Returns:
+        (int32[n_in] row of each input, offsets of the different rows, their outputs, ascending).
+    """
     outputs = np.repeat(np.arange(n_out, dtype=np.int64), kernel)
     inputs = outputs * stride - before + np.tile(np.arange(kernel) * dilation, n_out)
     inside = (inputs >= 0) & (inputs < n_in)
     inputs, outputs = inputs[inside], outputs[inside]
-    order = np.argsort(inputs, kind="stable")
-    return _csr.offsets_of(np.bincount(inputs, minlength=n_in)), outputs[order]
+    outputs = outputs[np.argsort(inputs, kind="stable")].astype(np.int32)
+    offsets = _csr.offsets_of(np.bincount(inputs, minlength=n_in))
+    counts = np.diff(offsets)
+    rows, firsts = _csr.group_equal_rows(outputs, offsets[:-1], counts)
+    distinct = _csr.offsets_of(counts[firsts])
+    outputs = _csr.take_rows(outputs, offsets[firsts], counts[firsts], distinct)
+    return rows.astype(np.int32), distinct, outputs.astype(np.int64)
 
 
 def _each(value: Any, rank: int, what: str) -> tuple[Any, ...]:

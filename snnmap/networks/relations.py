@@ -142,7 +142,7 @@ def from_rows(offsets: Array, targets: Array, n_targets: int, *, share: bool = T
         n_targets: size of the target array.
         share: find sources with equal rows and store their row once.
     """
-    offsets = np.ascontiguousarray(offsets, np.int64)
+    offsets = np.array(offsets, np.int64)
     offsets, pins = _csr.sort_unique(offsets, np.array(targets, np.int32))
     n_sources = len(offsets) - 1
     if not share:

@@ -31,7 +31,9 @@ def fixed_point(weights: Array, most: int = 1 << 20) -> tuple[Array, float]:
     if largest == 0.0:
         return np.zeros(len(weights), np.int64), 1.0
     _, exponent = math.frexp(largest)
-    total = float(np.ldexp(weights, -exponent).sum())  # cannot overflow; in 0.5..n
+    scaled = np.ldexp(weights, -exponent)
+    total = float(scaled.sum())  # cannot overflow; in 0.5..n
     bits = exponent + math.ceil(math.log2(total)) + (max(most, 1) - 1).bit_length()
     shift = min(_ROOM_BITS - bits, _MAX_EXPONENT)
-    return np.rint(np.ldexp(weights, shift)).astype(np.int64), math.ldexp(1.0, shift)
+    np.ldexp(weights, shift, out=scaled)
+    return np.rint(scaled, out=scaled).astype(np.int64), math.ldexp(1.0, shift)

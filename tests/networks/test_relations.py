@@ -73,5 +73,5 @@ def test_unequal_sizes_do_not_compose():
 def test_channels_share_again_after_a_pooling_without_neurons():
     pooled, shape = pool((8, 8, 16), 2)
     joined = pooled.then(conv(shape, 32, 3, padding="same")[0])
-    assert pooled.n_rows == 8 * 8 * 16
+    assert pooled.n_rows == 4 * 4 * 16
     assert joined.n_rows == 4 * 4  # the four pixels of a window reach the same
