@@ -1,66 +1,121 @@
-// Sums, scans and sorting by a warp or a block that keeps what it needs in dynamic shared memory:
-// `scratch` has SCRATCH_WORDS words. (What `common.cuh` has for blocks is in static memory.)
+// Groups of threads of any size, sums and scans by them, sorting by a block. They keep what they need in dynamic
+// shared memory: `scratch` has SCRATCH_WORDS words. (What `common.cuh` has for blocks is in static memory.)
 
 const i32 SCRATCH_WORDS = 128;
 
+#ifndef WAIT_FOR_TEAM  // until n_threads of the block have come to barrier `id` of 16; 0 is that of the whole block
+#define WAIT_FOR_TEAM(id, n_threads) asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(n_threads) : "memory")
+#endif
+
+// A warp, or some warps of a block (a power of two, so that there are at most 15 teams), that work on a row.
+struct Warp {
+    static const i32 warps = 1;
+    __device__ __forceinline__ i32 rank() const { return threadIdx.x & 31; }
+    __device__ __forceinline__ i32 size() const { return 32; }
+    __device__ __forceinline__ i32 place() const { return threadIdx.x >> 5; }  // in the block
+    __device__ __forceinline__ i64 index() const { return Group<false>::index(); }
+    __device__ __forceinline__ i64 number() const { return Group<false>::number(); }
+    __device__ __forceinline__ void sync() const { __syncwarp(); }
+};
+
+struct Team {
+    i32 warps;
+
+    static __device__ __forceinline__ Team of_block() { return {static_cast<i32>(blockDim.x >> 5)}; }
+    __device__ __forceinline__ i32 rank() const { return threadIdx.x & (size() - 1); }
+    __device__ __forceinline__ i32 size() const { return 32 * warps; }
+    __device__ __forceinline__ i32 place() const { return threadIdx.x / size(); }
+    __device__ __forceinline__ i64 index() const { return static_cast<i64>(blockIdx.x) * (blockDim.x / size()) + place(); }
+    __device__ __forceinline__ i64 number() const { return static_cast<i64>(gridDim.x) * (blockDim.x / size()); }
+    __device__ __forceinline__ void sync() const { WAIT_FOR_TEAM(size() == blockDim.x ? 0 : place() + 1, size()); }
+    __device__ __forceinline__ i32 warp() const { return rank() >> 5; }
+    template <class T>
+    __device__ __forceinline__ T* share(i64* scratch) const {  // room for 24 bytes a warp
+        return reinterpret_cast<T*>(scratch + 3 * place() * warps);
+    }
+};
+
 // Sum of the values of this thread and those before it in its group; total = of all.
-template <bool BLOCK>
-__device__ __forceinline__ i64 scan(i64 value, i64& total, i64* scratch) {
+__device__ __forceinline__ i64 scan(Warp, i64 value, i64& total, i64*) {
     value = scan_warp(value);
-    if (!BLOCK) {
-        total = __shfl_sync(ALL_LANES, value, 31);
-        return value;
-    }
-    const i32 warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    if ((threadIdx.x & 31) == 31) scratch[warp] = value;
-    __syncthreads();
+    total = __shfl_sync(ALL_LANES, value, 31);
+    return value;
+}
+
+__device__ __forceinline__ i64 scan(Team team, i64 value, i64& total, i64* scratch) {
+    i64* sums = team.share<i64>(scratch);
+    value = scan_warp(value);
+    if ((threadIdx.x & 31) == 31) sums[team.warp()] = value;
+    team.sync();
     total = 0;
-    for (i32 w = 0; w < n_warps; ++w) {
-        if (w == warp) value += total;
-        total += scratch[w];
+    for (i32 w = 0; w < team.warps; ++w) {
+        if (w == team.warp()) value += total;
+        total += sums[w];
     }
-    __syncthreads();
+    team.sync();
     return value;
 }
 
 // Sum over the group, known to all its threads afterwards.
-template <bool BLOCK>
-__device__ __forceinline__ i64 sum_of(i64 value, i64* scratch) {
+__device__ __forceinline__ i64 sum_of(Warp, i64 value, i64*) { return sum_warp(value); }
+
+__device__ __forceinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
+    i64* sums = team.share<i64>(scratch);
     value = sum_warp(value);
-    if (!BLOCK) return value;
-    const i32 n_warps = blockDim.x >> 5;
-    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = value;
-    __syncthreads();
+    if ((threadIdx.x & 31) == 0) sums[team.warp()] = value;
+    team.sync();
     value = 0;
-    for (i32 w = 0; w < n_warps; ++w) value += scratch[w];
-    __syncthreads();
+    for (i32 w = 0; w < team.warps; ++w) value += sums[w];
+    team.sync();
     return value;
 }
 
+__device__ __forceinline__ bool any_of(Warp, bool vote, i64*) { return __ballot_sync(ALL_LANES, vote) != 0; }
+
+__device__ __forceinline__ bool any_of(Team team, bool vote, i64* scratch) { return sum_of(team, vote, scratch) != 0; }
+
 // The value of the group's first thread.
-template <bool BLOCK>
-__device__ __forceinline__ i64 value_of_first(i64 value, i64* scratch) {
-    if (!BLOCK) return __shfl_sync(ALL_LANES, value, 0);
-    if (threadIdx.x == 0) scratch[0] = value;
-    __syncthreads();
-    value = scratch[0];
-    __syncthreads();
+__device__ __forceinline__ i64 value_of_first(Warp, i64 value, i64*) { return __shfl_sync(ALL_LANES, value, 0); }
+
+__device__ __forceinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
+    i64* shared = team.share<i64>(scratch);
+    if (team.rank() == 0) *shared = value;
+    team.sync();
+    value = *shared;
+    team.sync();
     return value;
 }
 
 // The best candidate of the group, known to all its threads afterwards.
-template <bool BLOCK>
-__device__ __forceinline__ Best best_of(Best best, i64* scratch) {
+__device__ __forceinline__ Best best_of(Warp, Best best, i64*) { return best_of_group<false>(best); }
+
+__device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
+    Best* bests = team.share<Best>(scratch);
     best = best_of_group<false>(best);
-    if (!BLOCK) return best;
-    Best* bests = reinterpret_cast<Best*>(scratch);
-    const i32 n_warps = blockDim.x >> 5;
-    if ((threadIdx.x & 31) == 0) bests[threadIdx.x >> 5] = best;
-    __syncthreads();
-    for (i32 w = 0; w < n_warps; ++w)
+    if ((threadIdx.x & 31) == 0) bests[team.warp()] = best;
+    team.sync();
+    for (i32 w = 0; w < team.warps; ++w)
         if (best.below(bests[w])) best = bests[w];
-    __syncthreads();
+    team.sync();
     return best;
+}
+
+// Calls visit(item, values[item]) for the group's items[first : last], some at a time, so that their
+// loads overlap.
+template <class G, class Visit>
+__device__ __forceinline__ void gather(G group, const i32* items, i64 first, i64 last, const i32* values, Visit visit) {
+    const i32 SOME = 4;
+    const i64 size = group.size();
+    for (i64 j = first + group.rank(); j < last; j += SOME * size) {
+        i32 item[SOME], value[SOME];
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) item[k] = j + k * size < last ? items[j + k * size] : -1;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) value[k] = item[k] >= 0 ? values[item[k]] : 0;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k)
+            if (item[k] >= 0) visit(item[k], value[k]);
+    }
 }
 
 // firsts[i] = count_of(0) + .. + count_of(i - 1) for n lists, by a block.
@@ -69,7 +124,7 @@ __device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Co
     i64 before = 0, total;
     for (i64 base = 0; base < n; base += blockDim.x) {
         const i64 i = base + threadIdx.x, count = i < n ? count_of(i) : 0;
-        const i64 sum = scan<true>(count, total, scratch);
+        const i64 sum = scan(Team::of_block(), count, total, scratch);
         if (i < n) firsts[i] = static_cast<u32>(before + sum - count);
         before += total;
     }

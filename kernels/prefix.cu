@@ -98,7 +98,7 @@ __device__ __noinline__ void change_overload(const Work work) {
             i64 more = 0;
             for (i32 r = 0; r < N_LOADS; ++r) {
                 const i64 change = i >= n ? 0 : half & 1 ? work.incoming(v, r) : -work.outgoing(v, r);
-                const i64 now = held[r] + scan<true>(change, total, desk.scratch);
+                const i64 now = held[r] + scan(Team::of_block(), change, total, desk.scratch);
                 more += larger(now - in.limits[r], 0) - larger(now - change - in.limits[r], 0);
                 held[r] += total;
             }
@@ -147,21 +147,21 @@ __device__ __noinline__ i64 best_prefix(const Work work) {
     i64 over = 0, n = 0;
     for (i64 i = threadIdx.x; i < in.n_parts * N_LOADS; i += blockDim.x) over += larger(loads[i] - in.limits[i % N_LOADS], 0);
     for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n += in.chunks[i];
-    over = sum_of<true>(over, scratch);
-    n = sum_of<true>(n, scratch);
+    over = sum_of(Team::of_block(), over, scratch);
+    n = sum_of(Team::of_block(), n, scratch);
     const u64 sign = 1ull << 63;  // so that unsigned comparisons order signed numbers
     Best best = {-(1ll << 62), 0, -1, 0};
     i64 after = over, saved = 0, total;
     for (i64 base = 0; base < n; base += blockDim.x) {
         const i64 i = base + threadIdx.x;
-        const i64 left = after + scan<true>(i < n ? in.ranked_changes[i] : 0, total, scratch);
+        const i64 left = after + scan(Team::of_block(), i < n ? in.ranked_changes[i] : 0, total, scratch);
         after += total;
-        const i64 gained = saved + scan<true>(i < n ? in.ranked_gains[i] : 0, total, scratch);
+        const i64 gained = saved + scan(Team::of_block(), i < n ? in.ranked_gains[i] : 0, total, scratch);
         saved += total;
         const Best candidate = {-left, static_cast<u64>(gained) ^ sign, static_cast<i32>(i), 0};
         if (i < n && best.below(candidate)) best = candidate;
     }
-    best = best_of<true>(best, scratch);
+    best = best_of(Team::of_block(), best, scratch);
     const bool better = -best.value < over || (-best.value == over && static_cast<i64>(best.tie ^ sign) > 0);
     return best.id >= 0 && better ? best.id + 1 : 0;
 }

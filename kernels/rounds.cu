@@ -68,7 +68,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
         const i64 i = base + threadIdx.x, v = i < n ? ids[i] : -1;
         bool fits = v >= 0;
         for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 sum = scan<true>(v >= 0 ? amount(v, r) : 0, total, work.desk.scratch);
+            const i64 sum = scan(Team::of_block(), v >= 0 ? amount(v, r) : 0, total, work.desk.scratch);
             fits &= before[r] + sum <= room[r];
             before[r] += total;
         }
@@ -109,8 +109,8 @@ __device__ __noinline__ void let_arrive(const Work work, bool roomy) {
             ++n_relieving;
         });
     }
-    n_moved = sum_of<true>(n_moved, work.desk.scratch);
-    n_relieving = sum_of<true>(n_relieving, work.desk.scratch);
+    n_moved = sum_of(Team::of_block(), n_moved, work.desk.scratch);
+    n_relieving = sum_of(Team::of_block(), n_relieving, work.desk.scratch);
     if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
     if (threadIdx.x == 0 && n_relieving != 0) atomicAdd(&work.counters().n_relieving, n_relieving);
 }
@@ -130,7 +130,7 @@ __device__ __noinline__ void relieve(const Work work) {
         const auto amount = [&](i64 v, i32 r) { return work.outgoing(v, r); };
         accept_prefix(work, in.halves + in.n_nodes + first, n, first, enough, amount, [&](i64 v) { move(in, v, n_moved); });
     }
-    n_moved = sum_of<true>(n_moved, work.desk.scratch);
+    n_moved = sum_of(Team::of_block(), n_moved, work.desk.scratch);
     if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
 }
 

@@ -2,7 +2,7 @@
 // gains in sequence. The phases of a round are functions that all blocks of a grid call together, and between
 // which they wait for each other.
 //
-// A row is worked on by a warp, a long one by a block. Tables have a slot for every part, in shared
+// A row is worked on by a warp, or by a team of warps where tables are large or rows few, a long one by a block. Tables have a slot for every part, in shared
 // memory, and are left zeroed. No order of threads shows: sums are of integers, and moves are ranked by
 // (gain, id). Where a list would outgrow its memory the launch gives up, and the caller starts again
 // with one kernel a step.
@@ -10,13 +10,11 @@
 #define SNNMAP_ROUNDS_CUH
 
 const i32 ROOM = N_DISTINCT > 0 ? N_DISTINCT : 1;
-const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a warp's table, for each part
-const i32 WARP_EVENTS = 96;     // events that a warp keeps in shared memory
-const i32 LONG_NET = 1024;      // pins and sources; longer nets are a block's
-const i32 LONG_NODE = 1024;     // nets; the same for nodes
-const i32 FEW_NODES = 8;        // a block; where there are so few, a block works on shorter ones, too:
-const i32 SHORT_NODE = 64;
-const i32 PARTLY = 32;          // nets of a node that one thread looks through
+const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a table, for each part
+const i32 WARP_EVENTS = 96;  // events that a warp keeps in shared memory
+const i64 LONG_NET = 1024;   // pins and sources of a net for each warp of a team; more are a block's
+const i64 LONG_NODE = 1024;  // nets of a node, likewise
+const i32 PARTLY = 32;       // nets of a node that one thread looks through
 
 struct alignas(8) Entry {
     i32 part, pins;
@@ -69,6 +67,7 @@ struct Rounds {
     const i32* out_nets;
     const i64 *out_weights, *net_weights, *counts, *resources;
     i64 n_nets, n_nodes, n_parts;
+    i64 table_warps, node_warps;  // of a team: so that all tables have room, and for proposals
     const i64* limits;
     double overload_factor;
     i64 patience;
@@ -113,32 +112,30 @@ struct Desk {
     u32* cursors;      // a warp each
     i32 n_parts;
 
-    __device__ __forceinline__ Desk(unsigned char* memory, i64 n) : n_parts(static_cast<i32>(n)) {
+    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps) : n_parts(static_cast<i32>(n)) {
         scratch = reinterpret_cast<i64*>(memory);
         sums = scratch + SCRATCH_WORDS;
         events = reinterpret_cast<Event*>(sums + n * N_LOADS);
         tables = reinterpret_cast<u32*>(events + WARP_EVENTS * (blockDim.x >> 5));
-        ins = tables + n * SLOT_WORDS * (blockDim.x >> 5);
+        ins = tables + n * SLOT_WORDS * ((blockDim.x >> 5) / table_warps);
         outs = ins + n;
         first_ins = outs + n;
         first_outs = first_ins + n;
         cursors = first_outs + n;
     }
     __device__ __forceinline__ Sums loads() const { return Sums(sums, static_cast<i64>(n_parts) * N_LOADS); }
-    template <bool BLOCK>
-    __device__ __forceinline__ u32* table() const {
-        return tables + (BLOCK ? 0 : static_cast<i64>(threadIdx.x >> 5) * n_parts * SLOT_WORDS);
+    template <class G>
+    __device__ __forceinline__ u32* table(G group) const {
+        return tables + static_cast<i64>(group.place()) * n_parts * SLOT_WORDS;
     }
-    template <bool BLOCK>
-    __device__ __forceinline__ Event* list() const {
-        return events + (BLOCK ? 0 : (threadIdx.x >> 5) * WARP_EVENTS);
+    template <class G>
+    __device__ __forceinline__ Event* list(G group) const {
+        return events + group.place() * capacity(group);
     }
-    template <bool BLOCK>
-    __device__ __forceinline__ i32 capacity() const {
-        return BLOCK ? WARP_EVENTS * static_cast<i32>(blockDim.x >> 5) : WARP_EVENTS;
-    }
+    template <class G>
+    __device__ __forceinline__ i32 capacity(G group) const { return WARP_EVENTS * group.warps; }
     // Moves that can be sorted where events lie.
-    __device__ __forceinline__ i64 sortable() const { return capacity<true>() * sizeof(Event) / 12; }
+    __device__ __forceinline__ i64 sortable() const { return capacity(Team::of_block()) * sizeof(Event) / 12; }
     __device__ __forceinline__ void clear() const {
         const i64 n = reinterpret_cast<u32*>(cursors + (blockDim.x >> 5)) - reinterpret_cast<u32*>(sums);
         u32* words = reinterpret_cast<u32*>(sums);
@@ -170,9 +167,8 @@ struct Work {
     __device__ __forceinline__ i64* n_out() const { return n_in() + in.n_parts; }
     __device__ __forceinline__ i64 thread() const { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
     __device__ __forceinline__ i64 n_threads() const { return static_cast<i64>(gridDim.x) * blockDim.x; }
-    __device__ __forceinline__ i64 long_node() const {
-        return in.n_nodes <= static_cast<i64>(FEW_NODES) * gridDim.x ? SHORT_NODE : LONG_NODE;
-    }
+    __device__ __forceinline__ i64 long_net() const { return LONG_NET * in.table_warps; }
+    __device__ __forceinline__ i64 long_node() const { return LONG_NODE * in.node_warps; }
     __device__ __forceinline__ i64 net_size(i64 g) const {
         return in.net_offsets[g + 1] - in.net_offsets[g] + in.source_offsets[g + 1] - in.source_offsets[g];
     }
@@ -208,7 +204,7 @@ __device__ __noinline__ void survey(const Work work) {
     i64 sums[N_LOADS];
     for (i32 r = 0; r < N_LOADS; ++r) sums[r] = 0;
     for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
-        if (work.net_size(g) > LONG_NET) in.long_nets[atomicAdd(&in.progress->n_long_nets, 1ull)] = static_cast<i32>(g);
+        if (work.net_size(g) > work.long_net()) in.long_nets[atomicAdd(&in.progress->n_long_nets, 1ull)] = static_cast<i32>(g);
         for (i32 c = 0; c < N_DISTINCT; ++c) sums[N_ADDITIVE + c] += in.counts[g * N_DISTINCT + c];
     }
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
@@ -219,7 +215,7 @@ __device__ __noinline__ void survey(const Work work) {
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);
     }
     for (i32 r = 0; r < N_LOADS; ++r) {
-        const i64 sum = sum_of<true>(sums[r], work.desk.scratch);
+        const i64 sum = sum_of(Team::of_block(), sums[r], work.desk.scratch);
         if (threadIdx.x == 0) add64(in.progress->totals + r, sum);
     }
 }
@@ -245,23 +241,23 @@ struct Space {
 // The row of net g: (part, pins, weight of sources) of each part that it touches. Adds (net weight -
 // weight of sources) over entries with pins to `connectivity`, the net's counts to the loads of their parts.
 // Parallel over pins, then over parts.
-template <bool BLOCK>
-__device__ __forceinline__ void fill_row(const Work& work, i32 g, Space& space, i64& connectivity) {
+template <class G>
+__device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space& space, i64& connectivity) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    u32* pins = desk.table<BLOCK>();
+    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
+    u32* pins = desk.table(group);
     const Sums sources(pins + n_parts, n_parts), loads = desk.loads();
-    const i64 last = in.net_offsets[g + 1], last_source = in.source_offsets[g + 1];
-    for (i64 j = in.net_offsets[g] + rank; j < last; j += size) atomicAdd(pins + in.parts[in.net_pins[j]], 1u);
+    const i64 last_source = in.source_offsets[g + 1];
+    gather(group, in.net_pins, in.net_offsets[g], in.net_offsets[g + 1], in.parts, [&](i32, i32 p) { atomicAdd(pins + p, 1u); });
     for (i64 j = in.source_offsets[g] + rank; j < last_source; j += size)
         sources.add(in.parts[in.source_nodes[j]], in.source_weights[j]);
-    Group<BLOCK>::sync();
+    group.sync();
     i64 mine = 0, total;
     for (i32 s = rank; s < n_parts; s += size) mine += pins[s] != 0 || sources.get(s) != 0;
-    const i64 before = scan<BLOCK>(mine, total, desk.scratch) - mine;
+    const i64 before = scan(group, mine, total, desk.scratch) - mine;
     i64 first = rank == 0 ? space.take(static_cast<u32>(total)) : 0;
-    first = value_of_first<BLOCK>(first, desk.scratch);
+    first = value_of_first(group, first, desk.scratch);
     const bool fits = first + total <= in.most_entries;
     const i64 weight = in.net_weights[g];
     if (rank == 0) {
@@ -293,25 +289,37 @@ __device__ __forceinline__ void fill_row(const Work& work, i32 g, Space& space, 
             if (count != 0) loads.add(s * N_LOADS + N_ADDITIVE + c, count);
         }
     }
-    Group<BLOCK>::sync();
+    group.sync();
+}
+
+// Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
+// (Functions of their own keep what they know in registers.)
+template <class G>
+__device__ __noinline__ i64 fill_rows(const Work work, G group, bool only_long) {
+    const Rounds& in = work.in;
+    Space space = {in.progress->n_entries + (work.measured & 1), static_cast<u32>(in.piece), 0, 0};
+    i64 connectivity = 0;
+    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
+    for (i64 i = group.index(); i < n; i += group.number()) {
+        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
+        if (only_long || work.net_size(g) <= work.long_net()) fill_row(work, group, g, space, connectivity);
+    }
+    return connectivity;
 }
 
 // The table of the parts, connectivity and loads.
 __device__ __noinline__ void measure(const Work work) {
     const Rounds& in = work.in;
-    Progress& progress = *in.progress;
-    const i64 odd = work.measured & 1;
-    Space space = {progress.n_entries + odd, static_cast<u32>(in.piece), 0, 0};
-    i64 connectivity = 0;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(progress.n_long_nets); i += gridDim.x)
-        fill_row<true>(work, in.long_nets[i], space, connectivity);
-    for (i64 g = Group<false>::index(); g < in.n_nets; g += Group<false>::number())
-        if (work.net_size(g) <= LONG_NET) fill_row<false>(work, static_cast<i32>(g), space, connectivity);
+    const Team block = Team::of_block(), team = {static_cast<i32>(in.table_warps)};
+    i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows(work, block, true) : 0;
+    __syncthreads();
+    connectivity += team.warps == 1 ? fill_rows(work, Warp(), false) : fill_rows(work, team, false);
+    __syncthreads();
     const Sums loads = work.desk.loads();
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
         for (i32 r = 0; r < N_ADDITIVE; ++r) loads.add(in.parts[v] * N_LOADS + r, work.additive(v, r));
-    connectivity = sum_of<true>(connectivity, work.desk.scratch);
-    if (threadIdx.x == 0) atomicAdd(progress.connectivity + odd, static_cast<u64>(connectivity));
+    connectivity = sum_of(block, connectivity, work.desk.scratch);
+    if (threadIdx.x == 0) add64(reinterpret_cast<i64*>(in.progress->connectivity) + (work.measured & 1), connectivity);
     work.flush(work.loads(work.measured));
 }
 
@@ -343,7 +351,7 @@ __device__ __forceinline__ i64 weigh(Work& work) {
     for (i32 r = 0; r < N_LOADS; ++r) {
         i64 over = 0;
         for (i64 p = threadIdx.x; p < in.n_parts; p += blockDim.x) over += larger(loads[p * N_LOADS + r] - in.limits[r], 0);
-        over = sum_of<true>(over, work.desk.scratch);
+        over = sum_of(Team::of_block(), over, work.desk.scratch);
         cost += over * prices[r];
         estimate += static_cast<double>(over) * static_cast<double>(prices[r]);
     }
@@ -360,32 +368,28 @@ __device__ __forceinline__ void keep_best(const Work& work) {
 // Best move of node v in isolation, or target -1 (see `propose_moves` of _kernels_refine.py). The distinct
 // loads that it brings and takes are those of a move made alone, or 0 for a replay to add to.
 // Parallel over nets, `width` threads each, and over their entries; then over parts.
-template <bool BLOCK, bool ALONE>
-__device__ __forceinline__ void propose(const Work& work, const Prices& prices, i32 v, i32 width) {
+template <bool ALONE, class G>
+__device__ __forceinline__ void propose(const Work& work, G group, const Prices& prices, i32 v, i32 width) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    const Sums gathered(desk.table<BLOCK>(), n_parts), shared(gathered.high + n_parts, static_cast<i64>(N_DISTINCT) * n_parts);
+    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
+    const Sums gathered(desk.table(group), n_parts), shared(gathered.high + n_parts, static_cast<i64>(N_DISTINCT) * n_parts);
     const i32 a = in.parts[v], team = rank / width, teams = size / width, lane = rank & (width - 1);
     const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
     const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
     i64 here = 0, total[ROOM], freed[ROOM];
     for (i32 c = 0; c < ROOM; ++c) total[c] = freed[c] = 0;
     i64 j = first + team;
-    i32 g = -1;
+    i32 g = j < last ? in.node_nets[j] : -1, g_next = j + teams < last ? in.node_nets[j + teams] : -1;
     Row row;
-    if (j < last) {
-        g = in.node_nets[j];
-        row = in.rows[g];
-    }
-    while (j < last) {
+    if (g >= 0) row = in.rows[g];
+    while (g >= 0) {
         const i32 net = g;
         const Row now = row;
         j += teams;
-        if (j < last) {  // on its way while this one is worked on
-            g = in.node_nets[j];
-            row = in.rows[g];
-        }
+        g = g_next;
+        if (g >= 0) row = in.rows[g];  // on its way while this one is worked on
+        g_next = j + teams < last ? in.node_nets[j + teams] : -1;
         if (lane == 0)
             for (i32 c = 0; c < N_DISTINCT; ++c) total[c] += now.counts[c];
         for (i32 s = lane; s < now.size; s += width) {
@@ -425,11 +429,11 @@ __device__ __forceinline__ void propose(const Work& work, const Prices& prices, 
                 gathered.add(entry.part, weight);
         }
     }
-    Group<BLOCK>::sync();
-    here = sum_of<BLOCK>(here, desk.scratch);
+    group.sync();
+    here = sum_of(group, here, desk.scratch);
     for (i32 c = 0; c < N_DISTINCT; ++c) {
-        total[c] = sum_of<BLOCK>(total[c], desk.scratch);
-        freed[c] = sum_of<BLOCK>(freed[c], desk.scratch);
+        total[c] = sum_of(group, total[c], desk.scratch);
+        freed[c] = sum_of(group, freed[c], desk.scratch);
     }
     const i64* loads = work.loads(work.measured);
     i64 relief = 0;
@@ -465,7 +469,7 @@ __device__ __forceinline__ void propose(const Work& work, const Prices& prices, 
         for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = added[c];
     }
     const i32 own = best.id;
-    best = best_of<BLOCK>(best, desk.scratch);
+    best = best_of(group, best, desk.scratch);
     const bool moves = best.id >= 0 && best.value * 64 >= -prices.slack * here;
     if (rank == 0 && !moves) in.targets[v] = -1;
     if (moves && own == best.id) {
@@ -480,7 +484,7 @@ __device__ __forceinline__ void propose(const Work& work, const Prices& prices, 
         atomicAdd(desk.ins + own, 1u);
         atomicAdd(desk.outs + a, 1u);
     }
-    Group<BLOCK>::sync();
+    group.sync();
 }
 
 // Whether v's nets touch other parts than its own. One thread looks at few nets; of many it is assumed.
@@ -494,32 +498,45 @@ __device__ __forceinline__ bool at_border(const Work& work, i64 v) {
     return false;
 }
 
-// Proposals of all nodes that are not locked, which they then are no more.
-// A warp looks which of some consecutive nodes are at a border, and works on those.
-template <bool ALONE>
-__device__ __noinline__ void propose_all(const Work work, const Prices& prices) {
+// The same for one of many nets, by a warp.
+__device__ __forceinline__ bool at_border_of(const Work& work, i64 v) {
     const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const u64 n_entries = in.progress->n_entries[work.measured & 1];
-    i32 width = 4;
-    while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(in.progress->n_long_nodes); i += gridDim.x) {
-        const i32 v = in.long_nodes[i];
+    bool found = false;
+    for (i64 j = in.node_offsets[v] + (threadIdx.x & 31); j < in.node_offsets[v + 1]; j += 32)
+        found |= in.rows[in.node_nets[j]].size != 1;
+    for (i64 j = in.out_offsets[v] + (threadIdx.x & 31); j < in.out_offsets[v + 1]; j += 32)
+        found |= in.rows[in.out_nets[j]].size != 1;
+    return __ballot_sync(ALL_LANES, found) != 0;
+}
+
+// Proposals of the nodes that are long, or of those that are not, by a team each.
+template <bool ALONE>
+__device__ __noinline__ void propose_by_teams(const Work work, Team team, const Prices& prices, i32 width, bool only_long) {
+    const Rounds& in = work.in;
+    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nodes) : in.n_nodes;
+    for (i64 i = team.index(); i < n; i += team.number()) {
+        const i32 v = only_long ? in.long_nodes[i] : static_cast<i32>(i);
+        if (!only_long && work.n_nets_of(v) > work.long_node()) continue;
         const bool rests = in.locked[v];
-        __syncthreads();
-        if (!rests)
-            propose<true, ALONE>(work, prices, v, width);
-        else if (threadIdx.x == 0) {
+        team.sync();
+        if (!rests && (work.n_nets_of(v) > PARTLY || at_border_of(work, v))) {
+            propose<ALONE>(work, team, prices, v, width);
+        } else if (team.rank() == 0) {
             in.targets[v] = -1;
             in.locked[v] = false;
         }
     }
-    const i64 few = work.long_node(), n_warps = Group<false>::number();
-    const i64 some = smaller(32, (in.n_nodes + n_warps - 1) / n_warps);
-    for (i64 base = Group<false>::index() * some; base < in.n_nodes; base += n_warps * some) {
-        const i64 v = base + Group<false>::rank();
+}
+
+// The same by warps: one looks which of some consecutive nodes are at a border, and works on those.
+template <bool ALONE>
+__device__ __noinline__ void propose_by_warps(const Work work, const Prices& prices, i32 width) {
+    const Rounds& in = work.in;
+    const i64 n_warps = Warp().number(), some = smaller(32, (in.n_nodes + n_warps - 1) / n_warps);
+    for (i64 base = Warp().index() * some; base < in.n_nodes; base += n_warps * some) {
+        const i64 v = base + Warp().rank();
         bool asks = false;
-        if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= few) {
+        if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= work.long_node()) {
             asks = !in.locked[v] && at_border(work, v);
             in.locked[v] = false;
             if (!asks) in.targets[v] = -1;
@@ -528,9 +545,27 @@ __device__ __noinline__ void propose_all(const Work work, const Prices& prices) 
         while (left != 0) {
             const i32 one = __ffs(left) - 1;
             left &= left - 1;
-            propose<false, ALONE>(work, prices, static_cast<i32>(base + one), width);
+            propose<ALONE>(work, Warp(), prices, static_cast<i32>(base + one), width);
         }
     }
+}
+
+// Proposals of all nodes that are not locked, which they then are no more; how many want to come to and go
+// from each part.
+template <bool ALONE>
+__device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    const Team team = {static_cast<i32>(in.node_warps)};
+    const u64 n_entries = in.progress->n_entries[work.measured & 1];
+    i32 width = 4;
+    while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
+    if (in.progress->n_long_nodes != 0) propose_by_teams<ALONE>(work, Team::of_block(), prices, width, true);
+    __syncthreads();
+    if (team.warps > 1)
+        propose_by_teams<ALONE>(work, team, prices, width, false);
+    else
+        propose_by_warps<ALONE>(work, prices, width);
     __syncthreads();
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
@@ -554,24 +589,23 @@ __device__ __forceinline__ void prepare_counters(const Work& work) {
 // all that changes its pins. A node that is pin and source moves as a pin first. Adds to `later`, and
 // (LOADS) to the distinct loads that moves bring and take.
 // Parallel over pins, twice, and over pairs of listed events.
-template <bool BLOCK, bool LOADS>
-__device__ __forceinline__ void replay_net(const Work& work, i32 g) {
+template <bool LOADS, class G>
+__device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
-    u32 *pins = desk.table<BLOCK>(), *leaving = pins + 3 * n_parts;
+    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
+    u32 *pins = desk.table(group), *leaving = pins + 3 * n_parts;
     const Sums sources(pins + n_parts, n_parts);
     const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
     const i64 first_source = in.source_offsets[g], last_source = in.source_offsets[g + 1];
     bool some = false;
-    for (i64 j = first + rank; j < last; j += size) {
-        const i32 v = in.net_pins[j];
-        if (in.targets[v] < 0) continue;
+    gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) {
+        if (b < 0) return;
         some = true;
         atomicAdd(leaving + in.parts[v], 1u);
-    }
+    });
     for (i64 j = first_source + rank; j < last_source; j += size) some |= in.targets[in.source_nodes[j]] >= 0;
-    if (BLOCK ? __syncthreads_or(some) == 0 : __ballot_sync(ALL_LANES, some) == 0) return;
+    if (!any_of(group, some, desk.scratch)) return;
     const Row row = in.rows[g];
     for (i32 s = rank; s < row.size; s += size) {
         const Entry entry = in.entries[row.first + s];
@@ -580,14 +614,13 @@ __device__ __forceinline__ void replay_net(const Work& work, i32 g) {
         sources.low[entry.part] = static_cast<u32>(waiting);
         sources.high[entry.part] = static_cast<u32>(waiting >> 32);
     }
-    u32* cursor = desk.cursors + (BLOCK ? 0 : threadIdx.x >> 5);
-    Event* list = desk.list<BLOCK>();
-    i64 room = desk.capacity<BLOCK>(), n = 0;
+    u32* cursor = desk.cursors + group.place();
+    Event* list = desk.list(group);
+    i64 room = desk.capacity(group), n = 0;
     while (true) {
         if (rank == 0) *cursor = 0;
-        Group<BLOCK>::sync();
-        auto note = [&](i32 v, i64 weight) {
-            const i32 b = in.targets[v];
+        group.sync();
+        const auto note = [&](i32 v, i32 b, i64 weight) {
             if (b < 0) return;
             const i32 a = in.parts[v];
             if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
@@ -595,14 +628,15 @@ __device__ __forceinline__ void replay_net(const Work& work, i32 g) {
             if (place < room)
                 list[place] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
         };
-        for (i64 j = first + rank; j < last; j += size) note(in.net_pins[j], -1);
-        for (i64 j = first_source + rank; j < last_source; j += size) note(in.source_nodes[j], in.source_weights[j]);
-        Group<BLOCK>::sync();
+        gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) { note(v, b, -1); });
+        for (i64 j = first_source + rank; j < last_source; j += size)
+            note(in.source_nodes[j], in.targets[in.source_nodes[j]], in.source_weights[j]);
+        group.sync();
         n = *cursor;
-        Group<BLOCK>::sync();
+        group.sync();
         if (n <= room) break;
         i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(n))) : 0;
-        place = value_of_first<BLOCK>(place, desk.scratch);
+        place = value_of_first(group, place, desk.scratch);
         if (place + n > in.most_events) {
             if (rank == 0) in.progress->gave_up = 1;
             n = 0;
@@ -645,23 +679,35 @@ __device__ __forceinline__ void replay_net(const Work& work, i32 g) {
         }
         if (gain != 0) add64(in.later + event.node, gain);
     }
-    Group<BLOCK>::sync();
+    group.sync();
     for (i32 s = rank; s < row.size; s += size) {
         const i32 p = in.entries[row.first + s].part;
         pins[p] = leaving[p] = 0;
         sources.clear(p);
     }
-    Group<BLOCK>::sync();
+    group.sync();
+}
+
+template <bool LOADS, class G>
+__device__ __noinline__ void replay_nets(const Work work, G group, bool only_long) {
+    const Rounds& in = work.in;
+    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
+    for (i64 i = group.index(); i < n; i += group.number()) {
+        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
+        if (only_long || work.net_size(g) <= work.long_net()) replay_net<LOADS>(work, group, g);
+    }
 }
 
 template <bool LOADS>
-__device__ __noinline__ void replay_all(const Work work) {
+__device__ __forceinline__ void replay_all(const Work& work) {
     const Rounds& in = work.in;
-    for (i64 i = blockIdx.x; i < static_cast<i64>(in.progress->n_long_nets); i += gridDim.x)
-        replay_net<true, LOADS>(work, in.long_nets[i]);
+    const Team team = {static_cast<i32>(in.table_warps)};
+    if (in.progress->n_long_nets != 0) replay_nets<LOADS>(work, Team::of_block(), true);
     __syncthreads();
-    for (i64 g = Group<false>::index(); g < in.n_nets; g += Group<false>::number())
-        if (work.net_size(g) <= LONG_NET) replay_net<false, LOADS>(work, static_cast<i32>(g));
+    if (team.warps == 1)
+        replay_nets<LOADS>(work, Warp(), false);
+    else
+        replay_nets<LOADS>(work, team, false);
     __syncthreads();
 }
 
@@ -723,6 +769,6 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     __shared__ Rounds in;                                                                                    \
     take(in, rounds);                                                                                        \
     Progress& progress = *in.progress;                                                                       \
-    Work work = {in, Desk(memory, in.n_parts), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
+    Work work = {in, Desk(memory, in.n_parts, in.table_warps), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
                  progress.at_start, false};
 #endif

@@ -22,6 +22,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define WAIT_A_LITTLE() emulator::yield()
+#define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)
 #define __shared__ static
 #define DYNAMIC_SHARED(name) unsigned char* name = emulator::own_memory()
 
@@ -78,7 +79,7 @@ static unsigned first_block;
 static std::vector<unsigned char*> stacks;
 static std::vector<Fiber> fibers;
 static std::vector<int> order;
-static std::vector<Barrier> block_barriers, warp_barriers;
+static std::vector<Barrier> block_barriers, warp_barriers, team_barriers;  // of the latter 16 a block
 static std::vector<uint64_t> exchanged;
 static void* scheduler;
 static void (*body)(void*);
@@ -109,6 +110,13 @@ inline void wait(Barrier& barrier) {
 inline Barrier& own_warp() { return warp_barriers[current >> 5]; }
 inline Barrier& own_block() { return block_barriers[current / n_threads]; }
 
+inline void wait_for_team(int id, int n_threads_of_team) {
+    if (id < 0 || id > 15 || (id == 0) != (n_threads_of_team == n_threads)) abort();
+    Barrier& barrier = id == 0 ? own_block() : team_barriers[16 * (current / n_threads) + id];
+    if (id > 0) barrier.members = n_threads_of_team;
+    wait(barrier);
+}
+
 inline void run_fiber() {
     body(argument);
     fibers[current].done = true;
@@ -126,6 +134,7 @@ inline long progress() {
     long done = -n_alive;
     for (const Barrier& block : block_barriers) done += block.passed;
     for (const Barrier& warp : warp_barriers) done += warp.passed;
+    for (const Barrier& team : team_barriers) done += team.passed;
     return done;
 }
 
@@ -140,6 +149,7 @@ inline void run_blocks(unsigned first, unsigned n_blocks) {
     exchanged.resize(n);
     block_barriers.assign(n_blocks, {0, n_threads, 0});
     warp_barriers.assign(n / 32, {0, 32, 0});
+    team_barriers.assign(16 * n_blocks, {0, 0, 0});
     for (int t = 0; t < n; ++t) {
         void** top = reinterpret_cast<void**>(stacks[t] + STACK - 64);
         *--top = nullptr;  // where the caller's address would be, so that the stack is aligned

@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _COUNTERS = 36, 16, 17, 8
-_ASKED = 17  # field of the struct
+_ASKED = 19  # field of the struct
 
 
 class Room(NamedTuple):
@@ -91,7 +91,7 @@ class GpuRounds(GpuChoosing):
         """Refined parts; None if the kernel cannot refine them or gave up."""
         level, _, parts, n_parts = where
         xp, blocks = self.xp, self.device.multiprocessors
-        threads, shared = self._fit_tables(level, n_parts)
+        threads, team, shared = self._fit_tables(level, n_parts)
         n_items = level.n_pins + len(level.source_nodes)
         if not self.whole_rounds or threads == 0 or max(n_items, 2 * level.n_nodes) >= 1 << 31:
             return None
@@ -99,7 +99,7 @@ class GpuRounds(GpuChoosing):
             return parts
         result = xp.empty_like(parts)
         by_prefix = name == "refine_by_prefix"
-        fields = self._fields(where, by_prefix, blocks, threads, result)
+        fields = self._fields(where, by_prefix, (blocks, threads, team), result)
         fields[_ASKED] = float(overload_price)
         fields[_ASKED + 1] = patience
         struct, told = self._lay_out(fields, turns)
@@ -133,25 +133,25 @@ class GpuRounds(GpuChoosing):
         told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
         return self.xp.asarray(np.array(words, np.uint64)), told
 
-    def _fit_tables(self, level: Level, n_parts: int) -> tuple[int, int]:
-        """(threads of a block, bytes of its shared memory); no threads where there is no room."""
+    def _fit_tables(self, level: Level, n_parts: int) -> tuple[int, int, int]:
+        """(threads of a block, warps that share a table, bytes of shared memory); 0 threads: no room."""
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
-        most, threads = self.device.shared_bytes - 8192, self.round_threads
-        while threads >= min(128, self.round_threads):
-            of_warp = _EVENT * _WARP_EVENTS + 4 + 4 * max(4, 2 + 2 * n_distinct) * n_parts
-            needed = 8 * _SCRATCH_WORDS + (8 * (n_additive + n_distinct) + 16) * n_parts
-            needed += threads // 32 * of_warp
-            if needed <= most:
-                return threads, needed
-            threads //= 2
-        return 0, 0
+        threads, team = self.round_threads, 1
+        warps = threads // 32
+        needed = 8 * _SCRATCH_WORDS + (8 * (n_additive + n_distinct) + 16) * n_parts
+        needed += (_EVENT * _WARP_EVENTS + 4) * warps
+        table = 4 * max(4, 2 + 2 * n_distinct) * n_parts
+        while team <= warps:
+            if needed + warps // team * table <= self.device.shared_bytes - 8192:
+                return threads, team, needed + warps // team * table
+            team = _larger(team, warps)
+        return 0, 0, 0
 
     def _fields(
         self,
         where: tuple[Level, Array, Array, int],
         by_prefix: bool,
-        blocks: int,
-        threads: int,
+        size: tuple[int, int, int],
         result: Array,
     ) -> list[Any]:
         """The struct `Rounds` of the kernels."""
@@ -168,7 +168,14 @@ class GpuRounds(GpuChoosing):
         # Entries of a row: nets are local, or have few pins; see gpu_memory.py.
         usual = max(self.entries_of_net * n_nets, self.entries_of_net // 2 * n_nets + n_items // 32)
         most_entries = min(most_entries, usual)
-        n_warps = blocks * threads // 32
+        blocks, threads, team = size
+        n_warps, node_team = blocks * threads // 32, team
+        # More warps for a node while some are idle and nodes have nets for them.
+        while node_team < threads // 32:
+            more = _larger(node_team, threads // 32)
+            if 32 * more * n > min(n_items, 32 * n_warps):
+                break
+            node_team = more
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
         most_events = min(n_items, self.slice_items // 2)
@@ -178,10 +185,18 @@ class GpuRounds(GpuChoosing):
         both = (result, None) if by_prefix else (ids, result)
         ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
-            *level, n_nets, n, n_parts, limits, 0.0, 0, parts, *both, Room(n), ids, words, words, words,
+            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, parts, *both, Room(n), ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
             most_entries, piece, Room(_EVENT * most_events), most_events, words, ids, Room(8 * n),
             *(ranking if by_prefix else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
+
+
+def _larger(team: int, warps: int) -> int:
+    """The next size of teams in a block: a power of two; there are at most 15 of several warps."""
+    team *= 2
+    while 15 * team < warps:
+        team *= 2
+    return team

@@ -87,6 +87,24 @@ def test_same_parts(
     assert gave_up == [False, False, False]
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("threads", [128, 512])
+def test_teams_of_warps(
+    gpu: GpuEngine, threads: int, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many parts that the tables of all warps have no room."""
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "round_threads", threads)
+    room = 8192 + 24 * 1024 + (80 if threads == 128 else 160) * 1024
+    monkeypatch.setattr(gpu.device, "shared_bytes", room)
+    level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=30)
+    asked = (level, 8, 1300 if threads == 128 else 900, SCHEMES[scheme])
+    team = gpu._fit_tables(level, asked[2])[1]
+    assert team > 1
+    assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
+    assert gave_up == [False]
+
+
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
 @settings(max_examples=15)
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
