@@ -42,6 +42,7 @@ struct Scratch {
     Graph coarse;
     i32* pins;     // [max(n_nets, n_parts) * n_parts] pins of each net in each part
     i64* sources;  // [the same] weight of its sources there
+    i64* finds;    // [the same] what a pin of the net finds in the part, twice, + 1 where there are others
     i64* keys;     // [n] gain of each node's best move when it was last looked at
     i32 *wishes, *seen, *moved, *origins, *queue, *clusters, *coarse_parts;  // [n]
     i32* marks;    // [n_pins + n_sources] nets whose nodes are to be looked at, twice the id, + 1: sources too
@@ -95,6 +96,7 @@ __device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_pa
     const i64 entries = larger(f.n_nets, most_parts + 1) * most_parts;
     s.coarse = cut_graph(memory, f);
     s.sources = cut<i64>(memory, entries);
+    s.finds = cut<i64>(memory, entries);
     s.keys = cut<i64>(memory, f.n);
     s.pins = cut<i32>(memory, entries);
     s.wishes = cut<i32>(memory, f.n);
@@ -143,7 +145,8 @@ __device__ __forceinline__ i64 largest_of_block(i64 value) {
     for (i32 step = 16; step > 0; step >>= 1) value = larger(value, __shfl_xor_sync(ALL_LANES, value, step));
     if (lane_index() == 0) largest[warp_index()] = value;
     __syncthreads();
-    for (i32 w = 0; w < n_warps(); ++w) value = larger(value, largest[w]);
+    value = lane_index() < n_warps() ? largest[lane_index()] : NONE;
+    for (i32 step = 16; step > 0; step >>= 1) value = larger(value, __shfl_xor_sync(ALL_LANES, value, step));
     return value;  // the next use is behind another barrier
 }
 
@@ -240,7 +243,7 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
     __shared__ u64 connectivity;
     const i32 lane = lane_index(), k = t.n_parts;
     const i64 entries = f.n_nets * k;
-    for (i64 i = threadIdx.x; i < entries; i += blockDim.x) s.sources[i] = s.pins[i] = 0;
+    for (i64 i = threadIdx.x; i < entries; i += blockDim.x) s.finds[i] = s.sources[i] = s.pins[i] = 0;
     for (i32 i = threadIdx.x; i < k * N_LOADS; i += blockDim.x) t.loads[i] = 0;
     if (threadIdx.x == 0) connectivity = 0;
     __syncthreads();
@@ -252,9 +255,15 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
         for (i64 j = f.source_offsets[net] + lane; j < f.source_offsets[net + 1]; j += 32)
             add64(sources + parts[g.source_nodes[j]], f.source_weights[j]);
         __syncwarp();
+        for (i64 j = f.source_offsets[net] + lane; j < f.source_offsets[net + 1]; j += 32) {
+            const i32 p = parts[g.source_nodes[j]];
+            s.finds[net * k + p] = 2 * sources[p];
+        }
+        __syncwarp();
         for (i64 j = f.net_offsets[net] + lane; j < g.net_ends[net]; j += 32) {
             const i32 p = parts[g.net_pins[j]];
             if (atomicAdd(s.pins + net * k + p, 1) != 0) continue;
+            s.finds[net * k + p] = 2 * f.net_weights[net] + 1;
             total += f.net_weights[net] - sources[p];
             for (i32 d = 0; d < N_DISTINCT; ++d) add64(t.loads + p * N_LOADS + N_ADDITIVE + d, f.counts[net * N_DISTINCT + d]);
         }
@@ -279,43 +288,29 @@ struct Nets {
     i64 counts[N_DISTINCT + 1];
 };
 
-// Sums over `n` of the nets what the node finds in part p, and what counts there already.
-__device__ __forceinline__ void gather(const Scratch& s, const Nets& nets, i32 n, i32 p, i64& found, i64* covered) {
-    for (i32 base = 0; base < n; base += 4) {
-        i32 pins[4];
-        i64 sources[4];
+// Sums over `n` of the nets what the node finds in part p, and what counts there already. With `out` it is a
+// source only, and finds its weight where there are pins.
+template <bool OUT>
+__device__ __forceinline__ void gather(const i64* finds, const Nets& nets, i32 n, i32 p, i64& found, i64* covered) {
+    const i32 AHEAD = 8;
+    for (i32 base = 0; base < n; base += AHEAD) {
+        i64 finds_of[AHEAD];
         #pragma unroll
-        for (i32 u = 0; u < 4; ++u) {  // all on their way before the first is needed
-            const i64 row = __shfl_sync(ALL_LANES, nets.row, (base + u) & 31);
-            const bool there = base + u < n;
-            pins[u] = there ? s.pins[row + p] : 0;
-            sources[u] = there ? s.sources[row + p] : 0;
-        }
+        for (i32 u = 0; u < AHEAD; ++u)  // all on their way before the first is needed; lanes beyond n hold row 0
+            finds_of[u] = finds[__shfl_sync(ALL_LANES, nets.row, (base + u) & 31) + p];
         #pragma unroll
-        for (i32 u = 0; u < 4; ++u) {
-            const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
-            found += pins[u] > 0 ? weight : sources[u];
+        for (i32 u = 0; u < AHEAD; ++u) {
+            const bool pinned = finds_of[u] & 1;
+            if (OUT) {
+                const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
+                found += pinned ? weight : 0;
+                continue;
+            }
+            found += base + u < n ? finds_of[u] >> 1 : 0;
             for (i32 d = 0; d < N_DISTINCT; ++d) {
                 const i64 count = __shfl_sync(ALL_LANES, nets.counts[d], (base + u) & 31);
-                covered[d] += pins[u] > 0 ? count : 0;
+                covered[d] += pinned ? count : 0;
             }
-        }
-    }
-}
-
-// The same for nets that the node is a source of only.
-__device__ __forceinline__ void gather_out(const Scratch& s, const Nets& nets, i32 n, i32 p, i64& found) {
-    for (i32 base = 0; base < n; base += 4) {
-        i32 pins[4];
-        #pragma unroll
-        for (i32 u = 0; u < 4; ++u) {
-            const i64 row = __shfl_sync(ALL_LANES, nets.row, (base + u) & 31);
-            pins[u] = base + u < n ? s.pins[row + p] : 0;
-        }
-        #pragma unroll
-        for (i32 u = 0; u < 4; ++u) {
-            const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
-            found += pins[u] > 0 ? weight : 0;
         }
     }
 }
@@ -328,7 +323,7 @@ __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scr
     const i64 first = g.node_offsets[v], first_out = g.out_offsets[v];
     const i32 n_in = static_cast<i32>(g.node_offsets[v + 1] - first);
     const i32 n_out = static_cast<i32>(g.out_offsets[v + 1] - first_out);
-    const i64* alone = g.alone + static_cast<i64>(v) * N_LOADS;
+    const i64 *alone = g.alone + static_cast<i64>(v) * N_LOADS, *finds = s.finds;
 
     const auto load = [&](i32 base) {
         Nets nets = {0, 0, {0}};
@@ -371,11 +366,11 @@ __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scr
         i64 found = 0, covered[N_DISTINCT + 1] = {0};
         for (i32 base = 0; base < n_in; base += 32) {
             if (n_in > 32) in = load(base);
-            gather(s, in, static_cast<i32>(smaller(n_in - base, 32)), p, found, covered);
+            gather<false>(finds, in, static_cast<i32>(smaller(n_in - base, 32)), p, found, covered);
         }
         for (i32 base = 0; base < n_out; base += 32) {
             if (n_out > 32) out = load_out(base);
-            gather_out(s, out, static_cast<i32>(smaller(n_out - base, 32)), p, found);
+            gather<true>(finds, out, static_cast<i32>(smaller(n_out - base, 32)), p, found, covered);
         }
         if (p == a) here = found;
         if (start + lane >= k || p == a || found < (relief == 0 ? 1 : 0)) continue;
@@ -412,28 +407,31 @@ __device__ __forceinline__ void look_again(const Fine& f, const Graph& g, const 
 __device__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32* parts, i32 v,
                           u32* n_marks) {
     const i32 lane = lane_index(), k = t.n_parts, a = parts[v], b = s.wishes[v];
+    const i64 first = g.node_offsets[v], last = g.node_offsets[v + 1];
     const i64 first_out = g.out_offsets[v], last_out = g.out_offsets[v + 1];
     for (i64 j = first_out + lane; j < last_out; j += 32) {
         i64* row = s.sources + static_cast<i64>(g.out_nets[j]) * k;
         add64(row + a, -g.out_weights[j]);
         add64(row + b, g.out_weights[j]);
     }
-    __syncwarp();
     if (lane < N_ADDITIVE) {
         const i64 amount = g.alone[static_cast<i64>(v) * N_LOADS + lane];
         add64(t.loads + a * N_LOADS + lane, -amount);
         add64(t.loads + b * N_LOADS + lane, amount);
     }
-    const i64 first = g.node_offsets[v], last = g.node_offsets[v + 1];
+    __syncwarp();
     for (i64 base = first; base < last; base += 32) {
         const i64 j = base + lane;
         bool marked = false, changed = false;
         i64 net = 0;
         if (j < last) {
             net = g.node_nets[j];
-            const i32 left = --s.pins[net * k + a], now = ++s.pins[net * k + b];
+            const i64 from = net * k + a, to = net * k + b;
+            const i32 left = --s.pins[from], now = ++s.pins[to];
             marked = left <= 1 || now <= 2;
             changed = left == 0 || now == 1;
+            if (left == 0) s.finds[from] = 2 * s.sources[from];
+            if (now == 1) s.finds[to] = 2 * f.net_weights[net] + 1;
             for (i32 d = 0; changed && d < N_DISTINCT; ++d) {
                 const i64 count = f.counts[net * N_DISTINCT + d];
                 if (left == 0) add64(t.loads + a * N_LOADS + N_ADDITIVE + d, -count);
@@ -446,8 +444,14 @@ __device__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const
     __syncwarp();
     for (i64 base = first_out; base < last_out; base += 32) {
         const i64 j = base + lane;
-        const i64 row = j < last_out ? static_cast<i64>(g.out_nets[j]) * k : 0;
-        const bool marked = j < last_out && (s.pins[row + a] == 0 || s.pins[row + b] == 0);
+        bool marked = false;
+        if (j < last_out) {
+            const i64 row = static_cast<i64>(g.out_nets[j]) * k;
+            const bool from = s.pins[row + a] == 0, to = s.pins[row + b] == 0;
+            if (from) s.finds[row + a] = 2 * s.sources[row + a];
+            if (to) s.finds[row + b] = 2 * s.sources[row + b];
+            marked = from || to;
+        }
         const i32 place = place_in(n_marks, marked);
         if (marked) s.marks[place] = 2 * g.out_nets[j];
     }

@@ -166,7 +166,7 @@ class GpuSearch(Search):
         marks = 4 * 2 * (n_pins + n_sources)
         return (
             graph
-            + sum(_padded(b) for b in (8 * entries, 8 * n, 4 * entries, marks))
+            + sum(_padded(b) for b in (8 * entries, 8 * entries, 8 * n, 4 * entries, marks))
             + 7 * _padded(4 * n)
         )
 
