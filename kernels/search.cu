@@ -662,13 +662,13 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, i32* identity, unsigne
     contract(f, identity, static_cast<i32>(n), g, reinterpret_cast<u32*>(shared));
 }
 
-// Individuals, each by a block: task = (seed, parts, first map, maps, first parent, parts of
+// Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
 // the second, the second). With parents (addresses of their parts) an offspring of both; else made[i] holds the
-// parts to start with. sizes[m] tells the clusters of maps[m] and the depth of that level.
+// parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
     FINE_ARGUMENTS, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
-                     const i32* maps, const i64* sizes, i64 patience, i64 passes, const double* factors,
+                     const i32* maps, const i64* steps, i64 patience, i64 passes, const double* factors,
                      i64 n_coarse_prices, i64 n_fine_prices, i64 spare_parts, i64 max_parts, i64 most_parts,
                      const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* memory,
                      i64 memory_each) {
@@ -708,9 +708,9 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
             if (n_blocks < n && n_blocks > t.n_parts * 5 / 4)
                 refine_clusters(f, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1, shared);
         }
-        for (i64 m = task[2]; m < task[2] + task[3]; ++m)
-            refine_clusters(f, s, t, prices, o, parts, maps + m * n, static_cast<i32>(sizes[2 * m]),
-                            seed + sizes[2 * m + 1], shared);
+        for (const i64* step = steps + 3 * task[2]; step < steps + 3 * (task[2] + task[3]); step += 3)
+            refine_clusters(f, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2],
+                            shared);
         set_parts(t, smaller(task[1] + spare_parts, larger(max_parts, task[1])));
         refine(f, fine, s, t, prices, o, parts, factors + n_coarse_prices, n_fine_prices, seed);
         judge(f, fine, s, t, parts, results + i * (2 + N_LOADS));

@@ -67,6 +67,7 @@ class SearchConfig:
         generations: how many.
         shrink: a coarsening step stops at this share of the nodes.
         growth: a cluster weighs at most this many average nodes.
+        trunks, shared: new partitions share the first `shared` levels with all of the same trunk.
         passes, patience: passes at each price, and moves without a new best that end one.
         coarse_prices, fine_prices: prices of overload in turn, in units of its average worth.
         spare_parts: empty parts that refinement at the finest level may fill.
@@ -81,8 +82,10 @@ class SearchConfig:
     generations: int = 4
     shrink: float = 0.4
     growth: float = 4.0
+    trunks: int = 4
+    shared: int = 3
     passes: int = 1
-    patience: int = 60
+    patience: int = 30
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
@@ -205,6 +208,7 @@ _AT_LEAST_ONE = {
     "coarsest",
     "step",
     "growth",
+    "trunks",
 }
 _BELOW_ONE = {"shrink", "stall", "keep"}
 

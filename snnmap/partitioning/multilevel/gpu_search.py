@@ -83,27 +83,29 @@ class GpuSearch(Search):
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        drafts = map_tasks(self._draft, [(seed,) for seed in seeds])
+        self.grow_trunks(seeds)
         tasks: list[tuple[int, ...]] = []
-        at = 0
-        for seed, (_, maps, _, n_parts) in zip(seeds, drafts, strict=True):
-            tasks.append((seed, n_parts, at, len(maps), 0, 0, 0))
-            at += len(maps)
-        made = self._xp.asarray(np.stack([parts for parts, *_ in drafts]))
-        maps = [one for _, maps, *_ in drafts for one in maps]
-        sizes = [size for _, _, sizes, _ in drafts for size in sizes]
-        return self._make(tasks, made, maps, sizes)
-
-    def _draft(self, seed: int) -> tuple[Array, list[Array], list[tuple[int, int]], int]:
-        """(parts of the nodes, maps of the nodes to refine by, (clusters, depth) of each, parts)."""
-        levels, parts, n_parts = self.begin(seed)
+        firsts: list[Array] = []
         maps: list[Array] = []
-        for _, clusters in levels[1:]:
-            maps.append(clusters[maps[-1]] if maps else clusters)
-        first = parts[maps[-1]] if maps else parts
-        depths = [d for d in range(len(maps), 0, -1) if levels[d][0].n_nodes > n_parts * 5 // 4]
-        sizes = [(levels[d][0].n_nodes, d) for d in depths]
-        return first.astype(np.int32), [maps[d - 1] for d in depths], sizes, n_parts
+        steps: list[tuple[int, int, int]] = []
+        shared: dict[int, list[int]] = {}  # places in `maps` of a trunk's levels
+        for seed, (levels, parts, n_parts) in zip(
+            seeds, map_tasks(self.begin, [(seed,) for seed in seeds]), strict=True
+        ):
+            trunk = seed % self.config.trunks
+            places = list(shared.get(trunk, ()))
+            for _, clusters in levels[len(places) + 1 :]:
+                maps.append(clusters[maps[places[-1]]] if places else clusters)
+                places.append(len(maps) - 1)
+            shared.setdefault(trunk, places[: len(self.grow_trunk(trunk)) - 1])
+            firsts.append(parts[maps[places[-1]]] if places else parts)
+            depths = [
+                d for d in range(len(places), 0, -1) if levels[d][0].n_nodes > n_parts * 5 // 4
+            ]
+            tasks.append((seed, n_parts, len(steps), len(depths), 0, 0, 0))
+            steps += [(places[d - 1], levels[d][0].n_nodes, d) for d in depths]
+        made = self._xp.asarray(np.stack(firsts).astype(np.int32, copy=False))
+        return self._make(tasks, made, maps, steps)
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
@@ -121,7 +123,7 @@ class GpuSearch(Search):
         tasks: list[tuple[int, ...]],
         made: Array,
         maps: list[Array],
-        sizes: list[tuple[int, int]],
+        steps: list[tuple[int, int, int]],
     ) -> Iterator[Individual]:
         """Run the tasks (see the kernel); `made` holds the parts before and after."""
         xp, device, config = self._xp, self._device, self.config
@@ -137,7 +139,7 @@ class GpuSearch(Search):
             xp.asarray(np.array(tasks, np.int64)),
             len(tasks),
             xp.asarray(np.stack(maps)) if maps else None,
-            xp.asarray(np.array(sizes, np.int64)) if maps else None,
+            xp.asarray(np.array(steps, np.int64)) if maps else None,
             config.patience,
             config.passes,
             self._factors,

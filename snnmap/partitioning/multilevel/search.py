@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from snnmap.parallel import each_task
+from snnmap.parallel import each_task, map_tasks
 from snnmap.partitioning.multilevel import _kernels_cluster as kcl
 from snnmap.partitioning.multilevel import _kernels_individual as ki
 from snnmap.partitioning.multilevel import _kernels_search as ks
@@ -61,21 +61,17 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.neighbours = kcl.find_neighbours(tuple(level))
+        self._trunks: dict[int, Levels] = {}
         self._begun: dict[int, tuple[Levels, Array, int]] = {}  # by seed, until it is gone on with
 
     # ---------------------------------------------------------------- building blocks
 
-    def coarsen(self, seed: int, fill: float = 1.0) -> Levels:
-        """Levels from fine to coarse, each with the cluster map that led to it.
-
-        Clusters stay within a share `fill` of the limits.
-        """
-        level, near, config = self.level, self.neighbours, self.config
-        levels: Levels = [(level, _NO_MAP)]
-        limits = (self.limits * fill).astype(np.int64)
-        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
+    def coarsen(self, levels: Levels, limits: Array, seed: int, most: int | None = None) -> Levels:
+        """These levels, from fine to coarse, and coarser ones within the limits, `most` at most."""
+        level, config, levels = levels[-1][0], self.config, list(levels)
+        near = self.neighbours if level is self.level else kcl.find_neighbours(tuple(level))
         widest = int(limits[0])
-        while True:
+        while most is None or len(levels) <= most:
             n, flat = level.n_nodes, tuple(level)
             largest = int(level.resources[:, 0].max(initial=0))
             average = int(self.totals[0]) // max(n, 1)
@@ -85,10 +81,20 @@ class Search:
             if left > 0.98 * n and cap < widest:
                 clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
             if left == n:
-                return levels
+                break
             level = contract_small(level, clusters, left)
             near = kcl.find_neighbours(tuple(level))
             levels.append((level, clusters))
+        return levels
+
+    def grow_trunk(self, number: int) -> Levels:
+        """The first levels of all new partitions whose seed leaves this remainder."""
+        if number not in self._trunks:
+            start: Levels = [(self.level, _NO_MAP)]
+            self._trunks[number] = self.coarsen(
+                start, self.limits, 7919 * number, self.config.shared
+            )
+        return self._trunks[number]
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
         """Refine from the coarsest level down to the finest, and weigh the result."""
@@ -125,7 +131,10 @@ class Search:
         if seed in self._begun:
             return self._begun.pop(seed)
         low, high = self.config.fill
-        levels = self.coarsen(seed, low + (high - low) * (seed % 1024) / 1023)
+        fill = low + (high - low) * (seed % 1024) / 1023
+        limits = (self.limits * fill).astype(np.int64)
+        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
+        levels = self.coarsen(self.grow_trunk(seed % self.config.trunks), limits, seed)
         coarsest = levels[-1][0]
         n_parts = coarsest.n_nodes
         parts = np.arange(n_parts, dtype=np.int32)
@@ -156,7 +165,12 @@ class Search:
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
+        self.grow_trunks(seeds)
         return each_task(self.create, [(seed,) for seed in seeds])
+
+    def grow_trunks(self, seeds: list[int]) -> None:
+        """All trunks that these seeds need, in parallel."""
+        map_tasks(self.grow_trunk, [(i,) for i in sorted({s % self.config.trunks for s in seeds})])
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
