@@ -13,6 +13,7 @@ from numba import njit, uint64
 
 from snnmap.partitioning.multilevel._kernels_search import scramble
 
+_DENSE = 4  # nodes with more than one net for so many parts are taken to touch every part
 _NONE = np.int64(-(1 << 62))
 
 
@@ -184,7 +185,7 @@ def propose_moves(
     gathered = np.zeros(n_parts, np.int64)  # what v finds in each part
     outward = np.zeros(n_parts, np.int64)  # of that, for v as a source
     shared = np.zeros((n_parts, n_distinct), np.int64)
-    touched = np.empty(n_parts, np.int32)
+    touched = np.empty(n_parts + 1, np.int32)
     marked = np.zeros(n_parts, np.bool_)
     total = np.zeros(n_distinct, np.int64)
     freed = np.zeros(n_distinct, np.int64)
@@ -232,38 +233,59 @@ def propose_moves(
                 freed[c] = 0
                 partial[c] = 0
             o = first_out
+            everywhere = _DENSE * size > n_parts  # no list of the parts it touches is kept
+            if everywhere:
+                n_touched = n_parts
+                for p in range(n_parts):
+                    touched[p] = p
+                    marked[p] = True
             for j in range(first, first + size):
-                g = node_nets[j]
-                weight = net_weights[g]
+                g = np.uint32(node_nets[j])
+                weight, count = net_weights[g], counts[g, uint64(0)]
                 for c in range(n_distinct):
                     total[c] += counts[g, c]
-                count = counts[g, 0]
-                for s in range(uint64(offsets[g]), uint64(offsets[g + 1])):
-                    p = np.uint32(table_parts[s])  # unsigned: no index from the end
-                    pins = table_pins[s]
-                    if not marked[p]:
-                        marked[p] = True
-                        touched[n_touched] = p
-                        n_touched += 1
-                    if pins > (p == a):
+                begin, end = uint64(offsets[g]), uint64(offsets[g + np.uint32(1)])
+                while table_pins[end - uint64(1)] == 0:  # parts with sources only stand last
+                    end -= uint64(1)
+                    p = np.uint32(table_parts[end])
+                    gathered[p] += table_sources[end]
+                    touched[n_touched] = p
+                    n_touched += not marked[p]
+                    marked[p] = True
+                own = begin
+                if everywhere:
+                    for s in range(begin, end):
+                        p = np.uint32(table_parts[s])  # unsigned: no index from the end
                         gathered[p] += weight
                         shared[p, uint64(0)] += count
-                        for c in range(1, n_distinct):
-                            shared[p, c] += counts[g, c]
-                    elif pins == 0:
-                        gathered[p] += table_sources[s]
-                    else:  # v is the only pin in its part: without it only sources wait there
-                        waiting = table_sources[s]
-                        while o < last_out and out_nets[o] < g:
-                            o += 1
-                        if o < last_out and out_nets[o] == g:
-                            waiting -= out_weights[o]
-                        gathered[p] += waiting
-                        for c in range(n_distinct):
-                            freed[c] += counts[g, c]
-                    if strict and p == a:
-                        for c in range(n_distinct):
-                            partial[c] += counts[g, c] // pins if pins > 0 else 0
+                        own = s if p == a else own
+                else:
+                    for s in range(begin, end):
+                        p = np.uint32(table_parts[s])
+                        gathered[p] += weight
+                        shared[p, uint64(0)] += count
+                        own = s if p == a else own
+                        touched[n_touched] = p
+                        n_touched += not marked[p]
+                        marked[p] = True
+                for c in range(1, n_distinct):
+                    for s in range(begin, end):
+                        shared[np.uint32(table_parts[s]), c] += counts[g, c]
+                if (
+                    table_pins[own] == 1
+                ):  # v is alone in its part: without it only sources wait there
+                    waiting = table_sources[own]
+                    while o < last_out and out_nets[o] < g:
+                        o += 1
+                    if o < last_out and out_nets[o] == g:
+                        waiting -= out_weights[o]
+                    gathered[a] += waiting - weight
+                    for c in range(n_distinct):
+                        freed[c] += counts[g, c]
+                        shared[a, c] -= counts[g, c]
+                if strict:
+                    for c in range(n_distinct):
+                        partial[c] += counts[g, c] // table_pins[own]
             n_inward = n_touched
             last = v
         j = first

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Table(NamedTuple):
-    """Sparse pins-per-part table: for each net the parts it touches.
+    """Sparse pins-per-part table: for each net the parts it touches, those with pins first.
 
     Attributes:
         offsets: int64[n_nets + 1].
