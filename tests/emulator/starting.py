@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from snnmap.errors import EngineError
-from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator import cupy_on_host
 
 T = TypeVar("T")
 KINDS = [pytest.param("device", marks=pytest.mark.gpu), "emulated"]
@@ -26,7 +26,6 @@ def need_emulator() -> None:
 def emulate(patch: pytest.MonkeyPatch) -> None:
     """Let the emulator stand in for CuPy."""
     patch.setitem(sys.modules, "cupy", cupy_on_host)
-    patch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
 
 
 def start_gpu(make: Callable[[], T], kind: str) -> T:

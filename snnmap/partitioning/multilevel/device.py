@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -110,11 +109,6 @@ class Device:
             self.shared_bytes = int(runtime.deviceGetAttribute(_SHARED_MEMORY, current))
         self.kernel = lru_cache(maxsize=None)(self._kernel)
         self._module = lru_cache(maxsize=None)(self._compile)
-
-    @cached_property
-    def sparse(self) -> Any:
-        """CuPy's sparse matrices, loaded for those who need them."""
-        return import_module("cupyx.scipy.sparse")
 
     def _compile(self, source: str, defines: tuple[str, ...]) -> Any:
         options = ("-std=c++17", *defines)

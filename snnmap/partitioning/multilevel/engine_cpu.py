@@ -18,13 +18,14 @@ from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
 from snnmap.partitioning.multilevel import _kernels_refine as kr
-from snnmap.partitioning.multilevel import choosing, coarsening
+from snnmap.partitioning.multilevel import choosing, coarsening, merging
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
 from snnmap.partitioning.multilevel.config import CoarseningConfig, SearchConfig
 from snnmap.partitioning.multilevel.cpu_compression import SMALL_PINS, CpuCompression
 from snnmap.partitioning.multilevel.level import Level, contract_small, with_lists
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State
+from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
@@ -74,11 +75,9 @@ class CpuEngine(CpuCompression):
     Attributes:
         kept_pins, kept_share: all levels of a network with fewer pins are kept; else a coarse one that
             has at most one in so many pins of the finest.
-        most_products: of two entries, in one product of sparse matrices.
     """
 
     kept_pins, kept_share = 0, 8
-    most_products = 1 << 62
 
     name = "cpu"
     reason = "CPU"
@@ -323,11 +322,18 @@ class CpuEngine(CpuCompression):
         """The best prefix of all moves in order of gain (see `choosing.py`)."""
         return choosing.choose_prefix(self, level, limits, state, targets, gains)
 
-    def for_merging(
-        self, level: Level, state: State, limits: Array
-    ) -> tuple[CpuEngine, Level, State, Array]:
-        """(engine that merges the parts of a state, and all that it needs where it works)."""
-        return self, level, state, limits
+    def merge_parts(
+        self,
+        level: Level,
+        parts: Array,
+        n_parts: int,
+        loads: Array,
+        table: Table,
+        limits: Array,
+        progress: Progress = SILENT,
+    ) -> tuple[Array, int]:
+        """(int32[n_nodes] parts numbered without gaps, their number) by turns (see `merging.py`)."""
+        return merging.merge_parts(self, level, parts, n_parts, loads, table, limits, progress)
 
     # ---------------------------------------------------------------- coarsening
 

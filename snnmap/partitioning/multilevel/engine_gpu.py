@@ -5,7 +5,6 @@ Same methods, same integers; one file a phase (`gpu_compression.py`, `gpu_contra
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,27 @@ from snnmap.errors import EngineError
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
-from snnmap.partitioning.multilevel.engine_cpu import CpuEngine, Table
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
+from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Search
-from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-HOST_ENTRIES = 1 << 17
-"""Parts are merged on the host if the table that tells their nets has at most so many entries."""
-
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
-class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
+class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     """CuPy and CUDA C++ kernels on the current device.
 
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
-        most_products: of two entries, in one product of sparse matrices, whose memory they take.
 
     Raises:
         EngineError: CuPy, the driver or a device is missing, or the kernels do not compile.
@@ -49,12 +43,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
     spills: bool = False
     kept_pins: int = KEPT_PINS
     kept_share: int = 4
-    most_products: int = 1 << 62
 
     def __init__(self) -> None:
         self.device = Device()
         self.xp = self.device.xp
-        self.sparse = self.device.sparse
         self.reason = f"GPU {self.device.name}"
         self._upload = Uploader(self.xp)
         with self.device.guard():
@@ -85,7 +77,6 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
-        self.most_products = self.slice_items
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
         self.device.keep_within(plan.needed)
@@ -109,21 +100,6 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuRounds):
         levels = (on_host, self.bring(level))
         memory = self.scratch_bytes // 2
         return GpuSearch(self.device, levels, limits, config, max_parts, memory)
-
-    def for_merging(
-        self, level: Level, state: State, limits: Array
-    ) -> tuple[Any, Level, State, Array]:
-        """(engine that merges the parts of a state, and all that it needs where it works).
-
-        The host merges where that is little work: a turn is short, and a device is slow at many small steps.
-        """
-        if len(state.table.parts) > HOST_ENTRIES:
-            return self, self.bring(level), state, limits
-        on_host = self.to_host
-        few = {name: on_host(getattr(level, name)) for name in ("net_weights", "counts")}
-        table = Table(*(on_host(array) for array in state.table))
-        state = replace(state, parts=on_host(state.parts), loads=on_host(state.loads), table=table)
-        return CpuEngine(), level._replace(**few), state, on_host(limits)
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

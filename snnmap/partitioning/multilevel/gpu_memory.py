@@ -130,10 +130,10 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
 def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     """About how much device memory a partition of the level takes at its peak.
 
-    The stages with the most: work on the finest level (its lists by net and by node), contracting
-    it, work on the first coarser level beside it (unless it spills), which may have 4/5 of its pins,
-    and merging the nodes of the coarsest level. Work is rating, or a round of refinement: a
-    table, moves, events.
+    The stages with the most: work on the finest level (its lists by net and by node, beside the
+    table of the state before), contracting it, work on the first coarser level beside it (unless
+    it spills), which may have 4/5 of its pins, and merging the nodes of the coarsest level. Work is
+    rating, or a round of refinement: a table, moves, events.
     """
     lists = 4 * level.n_pins
     rest = sum(int(a.nbytes) for a in level) - int(level.net_pins.nbytes + level.node_nets.nbytes)
@@ -150,15 +150,16 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     below += 3 * lists // 2 if below and level.n_pins < KEPT_PINS else 0
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
     return max(
-        2 * lists + rest + round_,
+        2 * lists + rest + round_ + table,
         2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
         below and below + 2 * lists * 4 // 5 + rest + round_,
         below
         + lists * (1 if mode.spills else 2) // 4
         + rest
         + table
-        + 52 * entries
-        + 60 * merged * merged,
+        + 8 * entries
+        + 8 * (1 + int(level.counts.shape[1])) * merged * merged
+        + 64 * merged,
     )
 
 

@@ -11,7 +11,7 @@ from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
 
-_AT_ONCE = 10  # a turn merges at most one in so many parts, so that the closest go first
+AT_ONCE = 10  # a turn merges at most one in so many parts, so that the closest go first
 
 
 def merge_parts(
@@ -76,7 +76,7 @@ def merge_parts(
         wish = xp.where(fits, shared[-1], -1.0)
         mates, worth = small[wish.argmax(axis=0)], wish.max(axis=0)
         mates[small], worth[small] = wish.argmax(axis=1), wish.max(axis=1)
-        hosts = _pair_up(engine.to_host(mates), engine.to_host(worth), max(k // _AT_ONCE, 1))
+        hosts = _pair_up(engine.to_host(mates), engine.to_host(worth), max(k // AT_ONCE, 1))
         guests = np.flatnonzero(hosts != np.arange(k))
         if len(guests) == 0:
             break
@@ -182,21 +182,11 @@ def _rows(engine: Any, matrix: Any, ids: Array) -> Any:
 
 
 def _gram(engine: Any, some: Any, all_parts: Any, column: Array) -> Array:
-    """float64[k_some, k]: the sum of `column` over the nets that two parts share.
-
-    In blocks of rows, of about as many products of two entries each as the engine has memory for.
-    """
-    k, n_nets = all_parts.shape
+    """float64[k_some, k]: the sum of `column` over the nets that two parts share."""
     scaled = some.copy()
     scaled.data *= column[scaled.indices]
-    others = scaled.T.tocsr()
-    del scaled  # as large as the others
-    n_blocks = some.nnz * -(-all_parts.nnz // n_nets) // engine.most_products + 1
-    if n_blocks == 1:
-        return (all_parts @ others).toarray().T
-    step = -(-k // n_blocks)
-    blocks = [(all_parts[a : a + step] @ others).toarray() for a in range(0, k, step)]
-    return engine.xp.concatenate(blocks).T
+    product: Array = (all_parts @ scaled.T.tocsr()).toarray().T
+    return product
 
 
 def _pair_up(mates: Array, worth: Array, most: int) -> Array:

@@ -11,7 +11,6 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Level, Problem
-from snnmap.partitioning.multilevel.merging import merge_parts
 from snnmap.partitioning.multilevel.state import State, examine
 from snnmap.progress import SILENT, Progress
 
@@ -82,9 +81,7 @@ class Run:
 
         Unless `hasty`, time does not matter: there are more parts than allowed.
         """
-        engine, level, state, limits = self.engine.for_merging(level, state, limits)
-        merged, n_parts = merge_parts(
-            engine,
+        found: tuple[Array, int] = self.engine.merge_parts(
             level,
             state.parts,
             state.n_parts,
@@ -93,4 +90,4 @@ class Run:
             limits,
             self.progress if hasty else SILENT,
         )
-        return self.engine.from_host(merged), n_parts
+        return found

@@ -25,7 +25,7 @@ from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_memory import foresee, plan_memory
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.progress import Progress
-from tests.emulator import cupy_on_host, sparse_on_host
+from tests.emulator import cupy_on_host
 from tests.emulator.starting import emulate, need_emulator, start_gpu
 from tests.partitioning.multilevel import twins
 
@@ -62,7 +62,6 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
     runtime = SimpleNamespace(**{**vars(cupy_on_host.cuda.runtime), "getDeviceCount": count})
     fake = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse_on_host)
 
 
 def driver_error(status: int) -> Exception:
@@ -183,11 +182,11 @@ def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -
     [
         (
             cupy_on_host.cuda.driver.CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS:\n bad"),
-            "the GPU failed at or before kernel 'mix_values': CUDA_ERROR_ILLEGAL_ADDRESS: bad",
+            "the GPU failed at or before kernel 'scatter_add': CUDA_ERROR_ILLEGAL_ADDRESS: bad",
         ),
         (
             cupy_on_host.cuda.memory.OutOfMemoryError("Out of memory allocating 1 byte"),
-            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'mix_values'",
+            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'scatter_add'",
         ),
     ],
 )
@@ -201,7 +200,7 @@ def test_faults_name_the_kernel(
 
     monkeypatch.setattr(cupy_on_host.RawKernel, "__call__", fail)
     with pytest.raises(EngineError, match=re.escape(words)), engine.guard():
-        engine.mix(engine.from_host(np.arange(3, dtype=np.uint64)))
+        engine.add_at(*(engine.from_host(np.arange(3)) for _ in range(3)))
 
 
 def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +212,7 @@ def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_contain_their_headers() -> None:
-    for name in ("rows", "table", "refine", "sequence", "coarsen", "matching", "neighbours"):
+    for name in ("rows", "table", "refine", "sequence", "cluster", "matching", "neighbours"):
         source = kernel_source(name)
         assert "#include" not in source
         assert "SplitMix64" in source

@@ -14,7 +14,6 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.partitioning import multilevel
-from snnmap.partitioning.multilevel import engine_gpu
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import largest_power, power_of_two
@@ -119,6 +118,15 @@ def test_ratings_of_many_clusters(
     compare(gpu, "cluster", level, 8)
 
 
+@pytest.mark.parametrize("window", [64, 1 << 30], ids=["ranges", "at once"])
+def test_merging_many_parts(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    """More turns than one, rows of more than a warp's entries, more parts than a range."""
+    monkeypatch.setattr(gpu, "window_bytes", window)
+    rng = np.random.default_rng(11)
+    level = twins.random_level(rng, n_nodes=140, n_nets=60, mean_pins=25, n_distinct=2)
+    compare(gpu, "merge", level, 11)
+
+
 def test_many_suitors_of_one_cluster(gpu: GpuEngine) -> None:
     """More than a warp sorts want the hub, which shares a net with each."""
     n = 1800
@@ -149,9 +157,7 @@ def test_whole_partition_of_any_hypergraph(
     gpu: GpuEngine, preset: str, changes: dict[str, Any] | None, h: Hypergraph, data: st.DataObject
 ) -> None:
     limits, seed = data.draw(feasible_limits(h)), data.draw(st.integers(0, 9))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_gpu, "HOST_ENTRIES", data.draw(st.sampled_from([0, 1 << 20])))
-        assert partitions_differ(gpu, h, limits, preset, changes, seed) == []
+    assert partitions_differ(gpu, h, limits, preset, changes, seed) == []
 
 
 @needs_gpu

@@ -62,24 +62,6 @@ def test_the_closest_pair_goes_first():
     assert n_parts == 2
 
 
-@given(hypergraphs(), st.integers(0, 1 << 20), st.integers(1, 30))
-def test_same_in_blocks(hypergraph, seed, most_products):
-    """However few products of entries there is memory for."""
-    problem = pose_problem(hypergraph.grouped(), Limits(max_size=4, max_inbound=6))
-    level, n = problem.level, problem.level.n_nodes
-    parts = np.random.default_rng(seed).integers(0, n + 1, n).astype(np.int32)
-    found = []
-    for most in (CpuEngine.most_products, most_products):
-        engine = CpuEngine()
-        engine.most_products = most
-        before = examine(engine, level, problem.limits, parts, n + 1)
-        found.append(
-            merge_parts(engine, level, parts, n + 1, before.loads, before.table, problem.limits)
-        )
-    assert found[0][1] == found[1][1]
-    assert (found[0][0] == found[1][0]).all()
-
-
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 8))
 def test_folding_keeps_every_node_and_the_number(sizes, most):
     parts = np.arange(len(sizes), dtype=np.int32)

@@ -20,7 +20,6 @@ from snnmap.partitioning.multilevel.config import (
     RefinementConfig,
 )
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level, make_level, with_lists
-from snnmap.partitioning.multilevel.merging import merge_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.state import examine
 
@@ -327,15 +326,16 @@ Step = Callable[[Any, Level, np.random.Generator], Results]
 
 
 def step_merge(engine: Any, level: Level, rng: np.random.Generator) -> Results:
-    """Pairwise merging, empty parts included."""
-    n_parts = max(level.n_nodes // 2, 2)
-    limits = random_limits(rng, engine.download(level), 3)
+    """Pairwise merging, empty parts included, where much and where little fits together."""
+    found: Results = {}
+    host, n_parts = engine.download(level), max(level.n_nodes // 2, 2)
     parts = engine.from_host(rng.integers(0, n_parts, level.n_nodes).astype(np.int32))
-    state = examine(engine, level, engine.from_host(limits), parts, n_parts)
-    merged, n_left = merge_parts(
-        engine, level, parts, n_parts, state.loads, state.table, engine.from_host(limits)
-    )
-    return {"parts": engine.to_host(merged), "number": np.array([n_left])}
+    for n_final in (3, 12):
+        limits = engine.from_host(random_limits(rng, host, n_final))
+        state = examine(engine, level, limits, parts, n_parts)
+        merged, n_left = engine.merge_parts(level, parts, n_parts, state.loads, state.table, limits)
+        found |= {f"1/{n_final} parts": engine.to_host(merged), f"1/{n_final} number": n_left}
+    return found
 
 
 STEPS: dict[str, Step] = {
