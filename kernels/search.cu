@@ -281,75 +281,52 @@ struct Found {
     i64 gain;
 };
 
-// Up to 32 nets of a node, one in each lane.
-struct Nets {
-    i64 row;     // where the net's row of the tables begins
-    i64 weight;  // what the node finds in a part with pins of it
-    i64 counts[N_DISTINCT + 1];
+// A net of a node, as it lies in the warp's shared memory while parts are compared.
+struct __align__(16) Item {
+    i64 weight;  // what the node finds where there are pins, if it is only a source; else -1
+    i32 row;     // where the net's row of the tables begins
+    i32 counts[N_DISTINCT > 1 ? N_DISTINCT : 1];
 };
 
-// Sums over `n` of the nets what the node finds in part p, and what counts there already. With `out` it is a
-// source only, and finds its weight where there are pins.
-template <bool OUT>
-__device__ __forceinline__ void gather(const i64* finds, const Nets& nets, i32 n, i32 p, i64& found, i64* covered) {
-    const i32 AHEAD = 8;
-    for (i32 base = 0; base < n; base += AHEAD) {
-        i64 finds_of[AHEAD];
-        #pragma unroll
-        for (i32 u = 0; u < AHEAD; ++u)  // all on their way before the first is needed; lanes beyond n hold row 0
-            finds_of[u] = finds[__shfl_sync(ALL_LANES, nets.row, (base + u) & 31) + p];
-        #pragma unroll
-        for (i32 u = 0; u < AHEAD; ++u) {
-            const bool pinned = finds_of[u] & 1;
-            if (OUT) {
-                const i64 weight = __shfl_sync(ALL_LANES, nets.weight, (base + u) & 31);
-                found += pinned ? weight : 0;
-                continue;
-            }
-            found += base + u < n ? finds_of[u] >> 1 : 0;
-            for (i32 d = 0; d < N_DISTINCT; ++d) {
-                const i64 count = __shfl_sync(ALL_LANES, nets.counts[d], (base + u) & 31);
-                covered[d] += pinned ? count : 0;
-            }
-        }
+const i32 MOST_ITEMS = N_DISTINCT > 1 ? 32 : 64;  // of a warp at once
+
+// Brings nets of node v, those it is a pin of first, to shared memory: items[i] is number base + i.
+__device__ __forceinline__ void load_items(const Fine& f, const Graph& g, i32 k, i64 first, i32 n_in, i64 first_out,
+                                           i32 n, i32 base, Item* items) {
+    __syncwarp();
+    for (i32 i = base + lane_index(); i < n && i < base + MOST_ITEMS; i += 32) {
+        Item item;
+        const bool pin = i < n_in;
+        const i64 net = pin ? g.node_nets[first + i] : g.out_nets[first_out + i - n_in];
+        item.row = static_cast<i32>(net * k);
+        item.weight = pin ? -1 : g.out_gains[first_out + i - n_in];
+        for (i32 d = 0; d < N_DISTINCT; ++d)
+            item.counts[d] = pin ? static_cast<i32>(f.counts[net * N_DISTINCT + d]) : 0;
+        items[i - base] = item;
     }
+    __syncwarp();
 }
 
 // Best move of a node by the soft objective; by a whole warp, a part each lane.
 // Reads the tables' rows of the node's nets, 32 parts at a time. Deterministic: maximum of (gain, hash, id).
 __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t,
                                         const i32* parts, i32 v) {
+    __shared__ Item all_items[32 * MOST_ITEMS];
+    Item* items = all_items + warp_index() * MOST_ITEMS;
     const i32 lane = lane_index(), k = t.n_parts, a = parts[v];
     const i64 first = g.node_offsets[v], first_out = g.out_offsets[v];
     const i32 n_in = static_cast<i32>(g.node_offsets[v + 1] - first);
-    const i32 n_out = static_cast<i32>(g.out_offsets[v + 1] - first_out);
+    const i32 n = n_in + static_cast<i32>(g.out_offsets[v + 1] - first_out);
     const i64 *alone = g.alone + static_cast<i64>(v) * N_LOADS, *finds = s.finds;
-
-    const auto load = [&](i32 base) {
-        Nets nets = {0, 0, {0}};
-        if (base + lane < n_in) {
-            const i64 net = g.node_nets[first + base + lane];
-            nets.row = net * k;
-            nets.weight = f.net_weights[net];
-            for (i32 d = 0; d < N_DISTINCT; ++d) nets.counts[d] = f.counts[net * N_DISTINCT + d];
-        }
-        return nets;
-    };
-    const auto load_out = [&](i32 base) {
-        Nets nets = {0, 0, {0}};
-        if (base + lane < n_out) {
-            nets.row = static_cast<i64>(g.out_nets[first_out + base + lane]) * k;
-            nets.weight = g.out_gains[first_out + base + lane];
-        }
-        return nets;
-    };
-    Nets in = load(0), out = load_out(0);
+    load_items(f, g, k, first, n_in, first_out, n, 0, items);
     i64 stays = 0, freed[N_DISTINCT + 1] = {0};
-    for (i32 base = 0; base < n_in; base += 32) {
-        const Nets own = base == 0 ? in : load(base);
-        if (base + lane >= n_in || s.pins[own.row + a] != 1) continue;
-        stays += s.sources[own.row + a] - own.weight - g.selfs[first + base + lane];
-        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += own.counts[d];
+    for (i32 j = lane; j < n_in; j += 32) {
+        const i64 net = g.node_nets[first + j];
+        const i32 pins = s.pins[net * k + a];
+        const i64 lost = s.sources[net * k + a] - f.net_weights[net] - g.selfs[first + j];
+        if (pins != 1) continue;
+        stays += lost;
+        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += f.counts[net * N_DISTINCT + d];
     }
     stays = sum_warp(stays);
     i64 relief = 0;
@@ -364,13 +341,17 @@ __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scr
     for (i32 start = 0; start < k; start += 32) {
         const i32 p = static_cast<i32>(smaller(start + lane, k - 1));
         i64 found = 0, covered[N_DISTINCT + 1] = {0};
-        for (i32 base = 0; base < n_in; base += 32) {
-            if (n_in > 32) in = load(base);
-            gather<false>(finds, in, static_cast<i32>(smaller(n_in - base, 32)), p, found, covered);
-        }
-        for (i32 base = 0; base < n_out; base += 32) {
-            if (n_out > 32) out = load_out(base);
-            gather<true>(finds, out, static_cast<i32>(smaller(n_out - base, 32)), p, found, covered);
+        for (i32 base = 0; base < n; base += MOST_ITEMS) {
+            if (n > MOST_ITEMS) load_items(f, g, k, first, n_in, first_out, n, base, items);
+            const i32 n_items = static_cast<i32>(smaller(n - base, MOST_ITEMS));
+            #pragma unroll 8
+            for (i32 i = 0; i < n_items; ++i) {
+                const Item item = items[i];
+                const i64 finds_of = finds[item.row + p];
+                const bool pinned = finds_of & 1;
+                found += item.weight < 0 ? finds_of >> 1 : pinned ? item.weight : 0;
+                for (i32 d = 0; d < N_DISTINCT; ++d) covered[d] += pinned ? item.counts[d] : 0;
+            }
         }
         if (p == a) here = found;
         if (start + lane >= k || p == a || found < (relief == 0 ? 1 : 0)) continue;

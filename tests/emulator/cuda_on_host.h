@@ -20,6 +20,7 @@
 #define __global__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
+#define __align__(n) alignas(n)
 #define __launch_bounds__(...)
 #define WAIT_A_LITTLE() emulator::yield()
 #define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)

@@ -95,7 +95,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     ) -> Search:
         """The search of a small level, on the device where blocks can work on it."""
         on_host = self.download(level)
-        if not GpuSearch.suits(level, config):
+        if not GpuSearch.suits(on_host, config):
             return Search(on_host, limits, config, max_parts)
         levels = (on_host, self.bring(level))
         memory = self.scratch_bytes // 2

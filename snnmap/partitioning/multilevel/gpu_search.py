@@ -70,10 +70,14 @@ class GpuSearch(Search):
 
     @staticmethod
     def suits(level: Level, config: SearchConfig) -> bool:
-        """Whether blocks can work on the level: their bit maps and what concerns parts fit shared memory."""
+        """Whether blocks can work on the level (on the host).
+
+        Their bit maps and what concerns parts must fit shared memory, places of a table and counts 31 bits.
+        """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
-        return 0 < level.n_nodes <= _MOST_NODES and n_parts <= _MOST_PARTS
+        small = 0 < level.n_nodes <= _MOST_NODES and n_parts <= _MOST_PARTS
+        return small and max(level.n_nets * n_parts, int(level.counts.max(initial=0))) < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
         """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
