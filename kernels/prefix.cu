@@ -15,7 +15,8 @@
 #include "rounds.cuh"
 
 // The moves of this block's share of the nodes, by rank, where the share begins in `sorted`.
-__device__ __noinline__ void sort_share(const Work work) {
+__device__ __noinline__ void sort_share(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     i64 first, last;
@@ -44,7 +45,8 @@ __device__ __noinline__ void sort_share(const Work work) {
 }
 
 // Halves of all moves by part: 2 v in the list of v's part, 2 v + 1 in that of its target.
-__device__ __noinline__ void list_halves(const Work work) {
+__device__ __noinline__ void list_halves(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
@@ -72,7 +74,8 @@ __device__ __noinline__ void list_halves(const Work work) {
 }
 
 // changed[v] += by how much v's move, after all of better rank, changes the overload of its parts.
-__device__ __noinline__ void change_overload(const Work work) {
+__device__ __noinline__ void change_overload(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i64* loads = work.loads(work.measured);
@@ -110,7 +113,8 @@ __device__ __noinline__ void change_overload(const Work work) {
 
 // order[rank] = v, and what v's move changes and saves, for all moves; ranks are counted in the sorted shares.
 // Parallel over moves (a warp each) and shares.
-__device__ __noinline__ void rank_moves(const Work work) {
+__device__ __noinline__ void rank_moves(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64 each = (in.n_nodes + gridDim.x - 1) / gridDim.x;
     for (i64 at = Group<false>::index(); at < in.n_nodes; at += Group<false>::number()) {
@@ -140,7 +144,8 @@ __device__ __noinline__ void rank_moves(const Work work) {
 
 // How many moves the best prefix has, known to all threads: with the least overload left, then saving
 // most, then the shortest; 0 if nothing gets better.
-__device__ __noinline__ i64 best_prefix(const Work work) {
+__device__ __noinline__ i64 best_prefix(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     i64* scratch = work.desk.scratch;
     const i64* loads = work.loads(work.measured);

@@ -19,7 +19,8 @@ __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
 }
 
 // Moves that still pay when all better ones are made, listed by target; what they take from their parts.
-__device__ __noinline__ void list_winners(const Work work) {
+__device__ __noinline__ void list_winners(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
@@ -85,7 +86,8 @@ __device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
 
 // Moves for which there is room are made, unless they only pay by relief and their part is too full:
 // those are listed by their origin.
-__device__ __noinline__ void let_arrive(const Work work, bool roomy) {
+__device__ __noinline__ void let_arrive(const Work& given, bool roomy) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0, n_relieving = 0;
@@ -116,7 +118,8 @@ __device__ __noinline__ void let_arrive(const Work work, bool roomy) {
 }
 
 // Moves that only pay by relief stop when their origin is relieved.
-__device__ __noinline__ void relieve(const Work work) {
+__device__ __noinline__ void relieve(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0;

@@ -199,7 +199,8 @@ struct Work {
 // ------------------------------------------------------------------------------------ start
 
 // Parts at the start; lists of long nets and nodes; totals of all loads.
-__device__ __noinline__ void survey(const Work work) {
+__device__ __noinline__ void survey(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     i64 sums[N_LOADS];
     for (i32 r = 0; r < N_LOADS; ++r) sums[r] = 0;
@@ -295,7 +296,8 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
 // Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
 // (Functions of their own keep what they know in registers.)
 template <class G>
-__device__ __noinline__ i64 fill_rows(const Work work, G group, bool only_long) {
+__device__ __noinline__ i64 fill_rows(const Work& given, G group, bool only_long) {
+    const Work work = given;
     const Rounds& in = work.in;
     Space space = {in.progress->n_entries + (work.measured & 1), static_cast<u32>(in.piece), 0, 0};
     i64 connectivity = 0;
@@ -308,7 +310,8 @@ __device__ __noinline__ i64 fill_rows(const Work work, G group, bool only_long) 
 }
 
 // The table of the parts, connectivity and loads.
-__device__ __noinline__ void measure(const Work work) {
+__device__ __noinline__ void measure(const Work& given) {
+    const Work work = given;
     const Rounds& in = work.in;
     const Team block = Team::of_block(), team = {static_cast<i32>(in.table_warps)};
     i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows(work, block, true) : 0;
@@ -511,7 +514,8 @@ __device__ __forceinline__ bool at_border_of(const Work& work, i64 v) {
 
 // Proposals of the nodes that are long, or of those that are not, by a team each.
 template <bool ALONE>
-__device__ __noinline__ void propose_by_teams(const Work work, Team team, const Prices& prices, i32 width, bool only_long) {
+__device__ __noinline__ void propose_by_teams(const Work& given, Team team, const Prices& prices, i32 width, bool only_long) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nodes) : in.n_nodes;
     for (i64 i = team.index(); i < n; i += team.number()) {
@@ -530,7 +534,8 @@ __device__ __noinline__ void propose_by_teams(const Work work, Team team, const 
 
 // The same by warps: one looks which of some consecutive nodes are at a border, and works on those.
 template <bool ALONE>
-__device__ __noinline__ void propose_by_warps(const Work work, const Prices& prices, i32 width) {
+__device__ __noinline__ void propose_by_warps(const Work& given, const Prices& prices, i32 width) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64 n_warps = Warp().number(), some = smaller(32, (in.n_nodes + n_warps - 1) / n_warps);
     for (i64 base = Warp().index() * some; base < in.n_nodes; base += n_warps * some) {
@@ -689,7 +694,8 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 }
 
 template <bool LOADS, class G>
-__device__ __noinline__ void replay_nets(const Work work, G group, bool only_long) {
+__device__ __noinline__ void replay_nets(const Work& given, G group, bool only_long) {
+    const Work work = given;
     const Rounds& in = work.in;
     const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
     for (i64 i = group.index(); i < n; i += group.number()) {
