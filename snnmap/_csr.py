@@ -135,13 +135,14 @@ def group_equal_rows(pins: Array, starts: Array, counts: Array) -> tuple[Array, 
 
 
 def _screen_rows(pins: Array, starts: Array, counts: Array) -> Array:
-    """int64[...]: the rows that are empty or begin like another one."""
-    firsts = np.empty(len(starts), np.int32)
-    largest = max(for_chunks(_rows.first_pins, len(starts), pins, starts, counts, firsts))
-    suspects = np.empty(len(starts), np.int64)
-    if largest > 8 * len(starts):  # a table of so many would take long
-        return np.arange(len(starts))
-    return suspects[: _rows.find_suspects(firsts, largest, suspects)]
+    """int64[...]: the rows that are empty, or begin and end like another one, or seem to."""
+    n = len(starts)
+    keys = np.empty(n, np.int32)
+    largest = max(for_chunks(_rows.ends_of_rows, n, pins, starts, counts, keys))
+    if largest > min(128 * n, (1 << 31) - 1):  # a table of so many would take long
+        return np.arange(n)
+    suspects = np.empty(n, np.int64)
+    return suspects[: _rows.find_suspects(keys, largest, suspects)]
 
 
 def contract(offsets: Array, pins: Array, clusters: Array, n_clusters: int) -> tuple[Array, Array]:

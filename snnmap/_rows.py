@@ -142,29 +142,39 @@ def hash_rows(pins, starts, counts, hashes, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def first_pins(pins, starts, counts, firsts, start, stop):
-    """firsts[i] = first pin of row i, -1 where it is empty; returns the largest."""
-    largest = np.int64(-1)
+def ends_of_rows(pins, starts, counts, keys, start, stop):
+    """keys[i] = 16 * (first pin of row i + 1) + four bits of how far the last one is, 0 if empty.
+
+    Returns the largest, which may be more than 32 bits hold.
+    """
+    largest = np.int64(0)
     for row in range(uint64(start), uint64(stop)):
-        first = np.int64(pins[uint64(starts[row])]) if counts[row] > 0 else np.int64(-1)
-        firsts[row] = first
-        largest = max(largest, first)
+        key = np.int64(0)
+        if counts[row] > 0:
+            first = pins[uint64(starts[row])]
+            reach = uint64(pins[uint64(starts[row] + counts[row] - 1)] - first)
+            key = 16 * (np.int64(first) + 1) + np.int64((reach * _ODD_1 & _LOW) >> uint64(28))
+        keys[row] = np.int32(key)
+        largest = max(largest, key)
     return largest
 
 
 @njit(cache=True, nogil=True)
-def find_suspects(firsts, largest, suspects):
-    """suspects[:n] = rows whose first pin is also another's, or that have none; returns n."""
-    seen = np.zeros(largest + 2, np.uint8)
-    for row in range(len(firsts)):
-        first = np.uint32(firsts[row] + 1)
-        seen[first] = min(seen[first] + 1, 2)
-    seen[0] = 2
+def find_suspects(keys, largest, suspects):
+    """suspects[:n] = rows with key 0 or one that another has too; returns n."""
+    once = np.zeros(largest // 64 + 1, np.uint64)
+    twice = np.zeros(largest // 64 + 1, np.uint64)
+    twice[0] = 1
+    one = uint64(1)
+    for row in range(len(keys)):
+        word, bit = np.uint32(keys[row]) >> np.uint32(6), one << uint64(keys[row] & 63)
+        twice[word] |= once[word] & bit
+        once[word] |= bit
     n = 0
-    for row in range(len(firsts)):
-        if seen[np.uint32(firsts[row] + 1)] > 1:
-            suspects[n] = row
-            n += 1
+    for row in range(len(keys)):
+        word, bit = np.uint32(keys[row]) >> np.uint32(6), one << uint64(keys[row] & 63)
+        suspects[n] = row
+        n += (twice[word] & bit) != 0
     return n
 
 

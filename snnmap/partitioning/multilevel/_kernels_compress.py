@@ -225,6 +225,22 @@ def add_by_leading(values, firsts, places, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def count_chunks(members, sizes, largest, start, stop):
+    """int64[stop - start]: chunks of all classes for each of these sizes (see `compression.plan_pieces`)."""
+    totals = np.zeros(stop - start, np.int64)
+    for k in range(start, stop):
+        for c in range(len(members)):
+            pieces = np.int64(1)
+            while sizes[c] > pieces * largest[k] and pieces < members[c]:
+                pieces *= 2
+            if pieces > members[c]:
+                alone = min(-((1 - members[c]) * members[c] // pieces), members[c])
+                pieces = alone + (alone < members[c])
+            totals[k - start] += pieces
+    return totals
+
+
+@njit(cache=True, nogil=True)
 def number_chunks(order, offsets, pieces, alone, firsts, chunks, start, stop):
     """chunks[v] = chunk of node v, for the nodes of classes start..stop-1."""
     for c in range(start, stop):

@@ -66,7 +66,9 @@ class CpuCompression:
 
     def count_chunks(self, classes: Classes, largest: list[int]) -> list[int]:
         """How many chunks there are if they are to be at most about so large, for each size."""
-        return [int(compression.plan_pieces(np, classes, size).firsts[-1]) for size in largest]
+        numbers = classes.members, classes.sizes
+        totals = for_chunks(kcm.count_chunks, len(largest), *numbers, np.array(largest), grain=1)
+        return [int(count) for count in np.concatenate(totals)]
 
     def split_classes(self, classes: Classes, largest: int) -> Array:
         """int32[n_nodes]: chunks of classes of at most about `largest` in size."""
@@ -125,6 +127,9 @@ class CpuCompression:
     def _number(self, values: Array) -> tuple[int, Array]:
         """The same for values that seldom equal the one before."""
         places = np.empty(len(values), np.int32)
+        some = values[:: max(len(values) >> 12, 1)]
+        if len(values) > 1 << 16 and 4 * len(np.unique(some)) > len(some):
+            return self._number_many(values, places)
         bounds = chunk_bounds(len(values), thread_count() if len(values) > 1 << 16 else 1)
         pieces = [places[start:stop] for start, stop in bounds]
         tasks = [(values[a:b], piece, _FEW) for (a, b), piece in zip(bounds, pieces, strict=True)]

@@ -77,7 +77,7 @@ class CpuEngine(CpuCompression):
             has at most one in so many pins of the finest.
     """
 
-    kept_pins, kept_share = 0, 8
+    kept_pins, kept_share = 1 << 20, 8
 
     name = "cpu"
     reason = "CPU"
