@@ -48,6 +48,15 @@ struct Scratch {
     i32* marks;    // [n_pins + n_sources] nets whose nodes are to be looked at, twice the id, + 1: sources too
 };
 
+// A net of a node, as it lies in the warp's shared memory while parts are compared.
+struct __align__(16) Item {
+    i64 weight;  // what the node finds where there are pins, if it is only a source; else -1
+    i32 row;     // where the net's row of the tables begins
+    i32 counts[N_DISTINCT > 1 ? N_DISTINCT : 1];
+};
+
+const i32 MOST_ITEMS = N_DISTINCT > 1 ? 32 : 64;  // of a warp at once
+
 // Moves within a block's shared memory, and what they are decided by.
 struct Table {
     i32 n_parts;
@@ -56,6 +65,7 @@ struct Table {
     i32* first;     // [n_parts] its smallest id
     i32* failed;    // [n_parts] the last turn in which a move into it gained less than thought
     i32* chosen;    // [n_parts]
+    Item* items;    // [warps * MOST_ITEMS]
     const i64 *limits, *prices;
     u64 seed;
 };
@@ -281,15 +291,6 @@ struct Found {
     i64 gain;
 };
 
-// A net of a node, as it lies in the warp's shared memory while parts are compared.
-struct __align__(16) Item {
-    i64 weight;  // what the node finds where there are pins, if it is only a source; else -1
-    i32 row;     // where the net's row of the tables begins
-    i32 counts[N_DISTINCT > 1 ? N_DISTINCT : 1];
-};
-
-const i32 MOST_ITEMS = N_DISTINCT > 1 ? 32 : 64;  // of a warp at once
-
 // Brings nets of node v, those it is a pin of first, to shared memory: items[i] is number base + i.
 __device__ __forceinline__ void load_items(const Fine& f, const Graph& g, i32 k, i64 first, i32 n_in, i64 first_out,
                                            i32 n, i32 base, Item* items) {
@@ -311,8 +312,7 @@ __device__ __forceinline__ void load_items(const Fine& f, const Graph& g, i32 k,
 // Reads the tables' rows of the node's nets, 32 parts at a time. Deterministic: maximum of (gain, hash, id).
 __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t,
                                         const i32* parts, i32 v) {
-    __shared__ Item all_items[32 * MOST_ITEMS];
-    Item* items = all_items + warp_index() * MOST_ITEMS;
+    Item* items = t.items + warp_index() * MOST_ITEMS;
     const i32 lane = lane_index(), k = t.n_parts, a = parts[v];
     const i64 first = g.node_offsets[v], first_out = g.out_offsets[v];
     const i32 n_in = static_cast<i32>(g.node_offsets[v + 1] - first);
@@ -672,6 +672,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         t.first = cut<i32>(rest, most_parts);
         t.failed = cut<i32>(rest, most_parts);
         t.chosen = cut<i32>(rest, most_parts);
+        t.items = cut<Item>(rest, n_warps() * MOST_ITEMS);
         t.limits = limits;
         t.prices = prices;
     }

@@ -67,11 +67,11 @@ class SearchConfig:
         generations: how many.
         shrink: a coarsening step stops at this share of the nodes.
         growth: a cluster weighs at most this many average nodes.
-        trunks, shared: new partitions share the first `shared` levels with all of the same trunk.
+        hierarchies: of clusters, from which new partitions start.
         passes, patience: passes at each price, and moves without a new best that end one.
         coarse_prices, fine_prices: prices of overload in turn, in units of its average worth.
         spare_parts: empty parts that refinement at the finest level may fill.
-        fill: a new partition first fills parts to a share of the limits drawn from this range.
+        fill: clusters fill parts to a share of the limits in this range, another in each hierarchy.
         overload_price: price by which partitions are compared.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
@@ -82,8 +82,7 @@ class SearchConfig:
     generations: int = 4
     shrink: float = 0.4
     growth: float = 4.0
-    trunks: int = 4
-    shared: int = 3
+    hierarchies: int = 8
     passes: int = 1
     patience: int = 30
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
@@ -208,7 +207,7 @@ _AT_LEAST_ONE = {
     "coarsest",
     "step",
     "growth",
-    "trunks",
+    "hierarchies",
 }
 _BELOW_ONE = {"shrink", "stall", "keep"}
 

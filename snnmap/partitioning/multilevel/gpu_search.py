@@ -5,12 +5,11 @@ The host draws the tasks and coarsens for new partitions; a generation is one la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from snnmap.parallel import map_tasks
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.level import Level
@@ -80,35 +79,35 @@ class GpuSearch(Search):
         return small and max(level.n_nets * n_parts, int(level.counts.max(initial=0))) < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
-        """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
-        maps = self.threads // 32 * -(-self.level.n_nodes // 32) * 4
+        """Bytes of shared memory of a block: bit maps while it contracts, then what
+        concerns parts, and the nets of the nodes that its warps look at.
+        """
+        warps, n_distinct = self.threads // 32, self.level.counts.shape[1]
+        maps = warps * -(-self.level.n_nodes // 32) * 4
         of_parts = sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4))
-        return max(maps, of_parts)
+        items = warps * (32 if n_distinct > 1 else 64) * _padded(12 + 4 * max(n_distinct, 1))
+        return max(maps, of_parts + items)
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        self.grow_trunks(seeds)
-        tasks: list[tuple[int, ...]] = []
-        firsts: list[Array] = []
+        self.coarsen_all(seeds)
         maps: list[Array] = []
         steps: list[tuple[int, int, int]] = []
-        shared: dict[int, list[int]] = {}  # places in `maps` of a trunk's levels
-        for seed, (levels, parts, n_parts) in zip(
-            seeds, map_tasks(self.begin, [(seed,) for seed in seeds]), strict=True
-        ):
-            trunk = seed % self.config.trunks
-            places = list(shared.get(trunk, ()))
-            for _, clusters in levels[len(places) + 1 :]:
-                maps.append(clusters[maps[places[-1]]] if places else clusters)
-                places.append(len(maps) - 1)
-            shared.setdefault(trunk, places[: len(self.grow_trunk(trunk)) - 1])
-            firsts.append(parts[maps[places[-1]]] if places else parts)
-            depths = [
-                d for d in range(len(places), 0, -1) if levels[d][0].n_nodes > n_parts * 5 // 4
-            ]
-            tasks.append((seed, n_parts, len(steps), len(depths), 0, 0, 0))
-            steps += [(places[d - 1], levels[d][0].n_nodes, d) for d in depths]
-        made = self._xp.asarray(np.stack(firsts).astype(np.int32, copy=False))
+        starts: dict[
+            int, tuple[Array, int, int, int]
+        ] = {}  # by hierarchy: parts, their number, steps
+        for number in sorted({seed % self.config.hierarchies for seed in seeds}):
+            levels, parts, n_parts = self.coarsen(number)
+            first, fine = len(steps), np.arange(self.level.n_nodes, dtype=np.int32)
+            for depth, (level, clusters) in enumerate(levels[1:], 1):
+                fine = clusters[fine]
+                if level.n_nodes > n_parts * 5 // 4:
+                    steps.insert(first, (len(maps), level.n_nodes, depth))
+                    maps.append(fine)
+            starts[number] = (parts[fine], n_parts, first, len(steps) - first)
+        firsts = [starts[seed % self.config.hierarchies] for seed in seeds]
+        tasks = [(seed, *start[1:], 0, 0, 0) for seed, start in zip(seeds, firsts, strict=True)]
+        made = self._xp.asarray(np.stack([parts for parts, *_ in firsts]))
         return self._make(tasks, made, maps, steps)
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
@@ -124,7 +123,7 @@ class GpuSearch(Search):
 
     def _make(
         self,
-        tasks: list[tuple[int, ...]],
+        tasks: Sequence[tuple[int, ...]],
         made: Array,
         maps: list[Array],
         steps: list[tuple[int, int, int]],

@@ -61,23 +61,30 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.neighbours = kcl.find_neighbours(tuple(level))
-        self._trunks: dict[int, Levels] = {}
-        self._begun: dict[int, tuple[Levels, Array, int]] = {}  # by seed, until it is gone on with
+        self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
 
     # ---------------------------------------------------------------- building blocks
 
-    def coarsen(self, levels: Levels, limits: Array, seed: int, most: int | None = None) -> Levels:
-        """These levels, from fine to coarse, and coarser ones within the limits, `most` at most."""
-        level, config, levels = levels[-1][0], self.config, list(levels)
-        near = self.neighbours if level is self.level else kcl.find_neighbours(tuple(level))
-        widest = int(limits[0])
-        while most is None or len(levels) <= most:
-            n, flat = level.n_nodes, tuple(level)
+    def coarsen(self, number: int) -> tuple[Levels, Array, int]:
+        """(levels from fine to coarse, parts of the coarsest, their number) of a hierarchy.
+
+        Each `number` from 0 is another one: its clusters stay within another share of the limits. New
+        partitions that start with the same one differ by their seeds.
+        """
+        if number in self._hierarchies:
+            return self._hierarchies[number]
+        config, (low, high) = self.config, self.config.fill
+        limits = self.limits * (low + (high - low) * number / max(config.hierarchies - 1, 1))
+        limits = np.maximum(limits.astype(np.int64), np.minimum(self.largest, self.limits))
+        level, near, widest = self.level, self.neighbours, int(limits[0])
+        levels: Levels = [(level, _NO_MAP)]
+        while True:
+            n, flat, seed = level.n_nodes, tuple(level), 7919 * number + len(levels)
             largest = int(level.resources[:, 0].max(initial=0))
             average = int(self.totals[0]) // max(n, 1)
             cap = min(widest, max(int(average * config.growth), largest))
             target = int(n * config.shrink)
-            clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed + len(levels))
+            clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed)
             if left > 0.98 * n and cap < widest:
                 clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
             if left == n:
@@ -85,16 +92,16 @@ class Search:
             level = contract_small(level, clusters, left)
             near = kcl.find_neighbours(tuple(level))
             levels.append((level, clusters))
-        return levels
+        n_parts, parts = n, np.arange(n, dtype=np.int32)
+        if self.max_parts is not None and n_parts > self.max_parts:
+            n_parts = self.max_parts
+            parts = self.join(level, n_parts)
+        return self._hierarchies.setdefault(number, (levels, parts, n_parts))
 
-    def grow_trunk(self, number: int) -> Levels:
-        """The first levels of all new partitions whose seed leaves this remainder."""
-        if number not in self._trunks:
-            start: Levels = [(self.level, _NO_MAP)]
-            self._trunks[number] = self.coarsen(
-                start, self.limits, 7919 * number, self.config.shared
-            )
-        return self._trunks[number]
+    def coarsen_all(self, seeds: list[int]) -> None:
+        """All hierarchies that partitions of these seeds start with, in parallel."""
+        numbers = sorted({seed % self.config.hierarchies for seed in seeds})
+        map_tasks(self.coarsen, [(number,) for number in numbers])
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
         """Refine from the coarsest level down to the finest, and weigh the result."""
@@ -121,31 +128,14 @@ class Search:
 
     # ---------------------------------------------------------------- individuals
 
-    def count_parts(self, seed: int) -> int:
-        """Parts that the first partition of a search with this seed starts with."""
-        self._begun[seed] = self._begun.get(seed) or self.begin(seed)
-        return self._begun[seed][2]
-
-    def begin(self, seed: int) -> tuple[Levels, Array, int]:
-        """(levels, parts of the coarsest, their number) of a new partition."""
-        if seed in self._begun:
-            return self._begun.pop(seed)
-        low, high = self.config.fill
-        fill = low + (high - low) * (seed % 1024) / 1023
-        limits = (self.limits * fill).astype(np.int64)
-        limits = np.maximum(limits, np.minimum(self.largest, self.limits))
-        levels = self.coarsen(self.grow_trunk(seed % self.config.trunks), limits, seed)
-        coarsest = levels[-1][0]
-        n_parts = coarsest.n_nodes
-        parts = np.arange(n_parts, dtype=np.int32)
-        if self.max_parts is not None and n_parts > self.max_parts:
-            n_parts = self.max_parts
-            parts = self.join(coarsest, n_parts)
-        return levels, parts, n_parts
+    def count_parts(self) -> int:
+        """Parts that a partition of this level starts with."""
+        return self.coarsen(0)[2]
 
     def create(self, seed: int) -> Individual:
-        """A new partition from scratch."""
-        return self.uncoarsen(*self.begin(seed), seed)
+        """A new partition."""
+        levels, parts, n_parts = self.coarsen(seed % self.config.hierarchies)
+        return self.uncoarsen(levels, parts.copy(), n_parts, seed)
 
     def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
         """Offspring that keeps what both parents agree on, refined from the better one.
@@ -165,12 +155,8 @@ class Search:
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        self.grow_trunks(seeds)
+        self.coarsen_all(seeds)
         return each_task(self.create, [(seed,) for seed in seeds])
-
-    def grow_trunks(self, seeds: list[int]) -> None:
-        """All trunks that these seeds need, in parallel."""
-        map_tasks(self.grow_trunk, [(i,) for i in sorted({s % self.config.trunks for s in seeds})])
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
@@ -209,7 +195,7 @@ class Search:
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
-        seeds = [seed, *(int(s) for s in draw.integers(0, 1 << 30, config.population - 1))]
+        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
         for one in self.create_all(seeds):
             population.append(one)
             progress.advance(1, note=self.note(population))
