@@ -135,8 +135,10 @@ __device__ __forceinline__ bool ranks_before(i64 gain, i32 v, i64 other_gain, i3
     return gain != other_gain ? gain > other_gain : v < other;
 }
 
-// Sort n moves by rank, by a block: bitonic, all comparisons in one direction, so that any n will do.
-__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n) {
+// Sort n moves by falling gain, equal ones as `before` says, by a block: bitonic, all comparisons in one
+// direction, so that any n will do.
+template <class Before>
+__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
     __syncthreads();
     for (i64 half = 1; half < n; half *= 2) {
         for (i64 step = half; step > 0; step /= 2) {
@@ -144,7 +146,7 @@ __device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n) {
                 const i64 within = i & (step - 1), low = 2 * (i - within) + within;
                 if (low >= n) break;
                 const i64 high = step == half ? low - 2 * within + 2 * step - 1 : low + step;
-                if (high >= n || !ranks_before(gains[high], ids[high], gains[low], ids[low])) continue;
+                if (high >= n || !(gains[high] > gains[low] || (gains[high] == gains[low] && before(ids[high], ids[low])))) continue;
                 const i64 gain = gains[low];
                 const i32 v = ids[low];
                 gains[low] = gains[high];
@@ -155,4 +157,9 @@ __device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n) {
             __syncthreads();
         }
     }
+}
+
+// The same, equal ones by id.
+__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n) {
+    sort_moves(gains, ids, n, [](i32 v, i32 other) { return v < other; });
 }

@@ -148,11 +148,9 @@ __device__ __noinline__ i64 best_prefix(const Work& given) {
     const Work work = given;
     const Rounds& in = work.in;
     i64* scratch = work.desk.scratch;
-    const i64* loads = work.loads(work.measured);
-    i64 over = 0, n = 0;
-    for (i64 i = threadIdx.x; i < in.n_parts * N_LOADS; i += blockDim.x) over += larger(loads[i] - in.limits[i % N_LOADS], 0);
+    const i64 over = overload(work);
+    i64 n = 0;
     for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n += in.chunks[i];
-    over = sum_of(Team::of_block(), over, scratch);
     n = sum_of(Team::of_block(), n, scratch);
     const u64 sign = 1ull << 63;  // so that unsigned comparisons order signed numbers
     Best best = {-(1ll << 62), 0, -1, 0};
@@ -180,7 +178,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         done = progress.gave_up != 0;
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);
-        begin_turn<false>(work, turn);
+        begin_turn<REPLAYED>(work, turn);
         work.grid.meet();
         replay_all<true>(work);
         sort_share(work);

@@ -23,65 +23,12 @@ __device__ __noinline__ void list_winners(const Work& given) {
     const Work work = given;
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
-    place_lists(in.n_parts, desk.first_ins, desk.scratch, [&](i64 p) { return n_in[p]; });
-    place_lists(in.n_parts, desk.first_outs, desk.scratch, [&](i64 p) { return n_out[p]; });
+    place_moves(work);
     const Sums taken = desk.loads();
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
-        if (!wins(in, v)) continue;
-        atomicAdd(desk.ins + in.targets[v], 1u);
-        for (i32 r = 0; r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
-    }
-    __syncthreads();
-    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        const u32 n = desk.ins[p];
-        if (n != 0)
-            desk.outs[p] = desk.first_ins[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(work.n_in() + p), static_cast<u64>(n)));
-        desk.ins[p] = 0;
-    }
-    __syncthreads();
+    list_nodes(work, desk.first_ins, work.n_in(), in.halves, [&](i64 v) { return wins(in, v) ? in.targets[v] : -1; });
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
-        if (wins(in, v)) in.halves[atomicAdd(desk.outs + in.targets[v], 1u)] = static_cast<i32>(v);
+        for (i32 r = 0; wins(in, v) && r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
     work.flush(work.leaving());
-    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
-}
-
-// take(v) for those of n listed moves up to which, best first, all amounts fit into the room; by a block.
-template <class Amount, class Take>
-__device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
-                                              Amount amount, Take take) {
-    const Rounds& in = work.in;
-    i64* gains = reinterpret_cast<i64*>(work.desk.events);
-    i32* ids = reinterpret_cast<i32*>(gains + work.desk.sortable());
-    if (n > work.desk.sortable()) {
-        gains = in.sorted_gains + place;
-        ids = in.sorted + place;
-    }
-    if (n == 0) return;
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-        ids[i] = list[i];
-        gains[i] = in.gains[list[i]];
-    }
-    sort_moves(gains, ids, n);
-    i64 before[N_LOADS], total;
-    for (i32 r = 0; r < N_LOADS; ++r) before[r] = 0;
-    for (i64 base = 0; base < n; base += blockDim.x) {
-        const i64 i = base + threadIdx.x, v = i < n ? ids[i] : -1;
-        bool fits = v >= 0;
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 sum = scan(Team::of_block(), v >= 0 ? amount(v, r) : 0, total, work.desk.scratch);
-            fits &= before[r] + sum <= room[r];
-            before[r] += total;
-        }
-        if (fits) take(v);
-    }
-    __syncthreads();
-}
-
-__device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
-    in.parts[v] = in.targets[v];
-    in.locked[v] = true;
-    ++n_moved;
 }
 
 // Moves for which there is room are made, unless they only pay by relief and their part is too full:
@@ -151,7 +98,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         done = since > in.patience || work.too_large || progress.gave_up != 0;
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);
-        begin_turn<true>(work, turn);
+        begin_turn<ALONE>(work, turn);
         work.grid.meet();
         replay_all<false>(work);
         work.grid.meet();

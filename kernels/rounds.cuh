@@ -47,6 +47,7 @@ struct Progress {
     u64 n_entries[2], connectivity[2];  // of even and odd measurements
     i64 totals[8];
     i64 at_start, best_cost, since, n_measured;
+    i64 n_turns, stalled;  // of repair
 };
 
 // Counters of even and odd rounds, followed by those of each part.
@@ -70,7 +71,7 @@ struct Rounds {
     i64 table_warps, node_warps;  // of a team: so that all tables have room, and for proposals
     const i64* limits;
     double overload_factor;
-    i64 patience;
+    i64 patience, may_grow;  // whether there may be more parts
     const i32* start;  // parts
     i32 *parts, *best;
     bool* locked;
@@ -98,8 +99,12 @@ struct Rounds {
 
 struct Prices {
     i64 of[N_LOADS];
-    i64 slack, seed;
+    i64 slack, seed, haven;
 };
+
+// Proposals: soft ones, with the distinct loads that a move brings and takes when it is made alone, or
+// with 0 for a replay to add to; or strict ones, out of overfull parts, to where they fit, `haven` included.
+enum Kind { ALONE, REPLAYED, STRICT };
 
 // What a block keeps in shared memory.
 struct Desk {
@@ -362,16 +367,24 @@ __device__ __forceinline__ i64 weigh(Work& work) {
     return cost;
 }
 
+// Overload of all parts and loads, known to all threads.
+__device__ __forceinline__ i64 overload(const Work& work) {
+    const i64* loads = work.loads(work.measured);
+    i64 over = 0;
+    for (i64 i = threadIdx.x; i < work.in.n_parts * N_LOADS; i += blockDim.x)
+        over += larger(loads[i] - work.in.limits[i % N_LOADS], 0);
+    return sum_of(Team::of_block(), over, work.desk.scratch);
+}
+
 __device__ __forceinline__ void keep_best(const Work& work) {
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) work.in.best[v] = work.in.parts[v];
 }
 
 // ------------------------------------------------------------------------------------ propose
 
-// Best move of node v in isolation, or target -1 (see `propose_moves` of _kernels_refine.py). The distinct
-// loads that it brings and takes are those of a move made alone, or 0 for a replay to add to.
+// Best move of node v in isolation, or target -1 (see `propose_moves` of _kernels_refine.py).
 // Parallel over nets, `width` threads each, and over their entries; then over parts.
-template <bool ALONE, class G>
+template <Kind KIND, class G>
 __device__ __forceinline__ void propose(const Work& work, G group, const Prices& prices, i32 v, i32 width) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
@@ -380,7 +393,8 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
     const i32 a = in.parts[v], team = rank / width, teams = size / width, lane = rank & (width - 1);
     const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
     const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
-    i64 here = 0, total[ROOM], freed[ROOM];
+    const bool strict = KIND == STRICT;
+    i64 here = 0, total[ROOM], freed[ROOM];  // strict: the latter are shares of counts
     for (i32 c = 0; c < ROOM; ++c) total[c] = freed[c] = 0;
     i64 j = first + team;
     i32 g = j < last ? in.node_nets[j] : -1, g_next = j + teams < last ? in.node_nets[j + teams] : -1;
@@ -398,6 +412,7 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
         for (i32 s = lane; s < now.size; s += width) {
             const Entry entry = in.entries[now.first + s];
             if (entry.part == a) {
+                for (i32 c = 0; strict && c < N_DISTINCT; ++c) freed[c] += now.counts[c] / entry.pins;
                 if (entry.pins != 1) {
                     here += now.weight;
                     continue;
@@ -406,7 +421,7 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
                 const i64 o = lower_bound(in.out_nets, first_out, last_out, net);
                 here += in.waiting[now.first + s];
                 if (o < last_out && in.out_nets[o] == net) here -= in.out_weights[o];
-                for (i32 c = 0; c < N_DISTINCT; ++c) freed[c] += now.counts[c];
+                for (i32 c = 0; !strict && c < N_DISTINCT; ++c) freed[c] += now.counts[c];
                 continue;
             }
             const i64 value = entry.pins > 0 ? now.weight : in.waiting[now.first + s];
@@ -439,11 +454,16 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
         freed[c] = sum_of(group, freed[c], desk.scratch);
     }
     const i64* loads = work.loads(work.measured);
-    i64 relief = 0;
+    i64 relief = 0, units = 1;
     for (i32 r = 0; r < N_LOADS; ++r) {
         const i64 over = loads[static_cast<i64>(a) * N_LOADS + r] - in.limits[r];
-        const i64 released = r < N_ADDITIVE ? work.additive(v, r) : freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-        if (over > 0) relief += prices.of[r] * smaller(over, released);
+        i64 released = r < N_ADDITIVE ? work.additive(v, r) : freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
+        if (strict && r >= N_ADDITIVE) released = freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE] = larger(released, 1);
+        if (over <= 0) continue;
+        if (strict)
+            units += (released << 16) / in.limits[r];
+        else
+            relief += prices.of[r] * smaller(over, released);
     }
     Best best = {-(1ll << 62), 0, -1, 0};
     i64 plain = 0, brought[ROOM];
@@ -455,15 +475,21 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
             added[c] = total[c] - shared.get(c * n_parts + p);
             if (added[c] != total[c]) shared.clear(c * n_parts + p);
         }
-        if (found == 0) continue;  // nothing of v is there
-        gathered.clear(p);
+        if (found != 0)
+            gathered.clear(p);
+        else if (!strict || p != prices.haven || p == a)
+            continue;  // nothing of v is there
         i64 gain = found - here + relief;
         if (gain < best.value) continue;
+        bool fits = true;
         for (i32 r = 0; r < N_LOADS; ++r) {
             const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
             const i64 over = loads[static_cast<i64>(p) * N_LOADS + r] + more - in.limits[r];
-            if (over > 0) gain -= prices.of[r] * smaller(over, more);
+            if (over <= 0) continue;
+            fits = false;
+            if (!strict) gain -= prices.of[r] * smaller(over, more);
         }
+        if (strict && !fits) continue;
         const u64 tie = scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), static_cast<u64>(prices.seed));
         const Best candidate = {gain, tie, p, 0};
         if (!best.below(candidate)) continue;
@@ -473,21 +499,29 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
     }
     const i32 own = best.id;
     best = best_of(group, best, desk.scratch);
-    const bool moves = best.id >= 0 && best.value * 64 >= -prices.slack * here;
+    const bool moves = best.id >= 0 && (strict || best.value * 64 >= -prices.slack * here);
     if (rank == 0 && !moves) in.targets[v] = -1;
     if (moves && own == best.id) {
         in.targets[v] = own;
-        in.gains[v] = best.value;
+        in.gains[v] = strict ? floor_div(plain * 256, units) : best.value;
         in.plain_gains[v] = plain;
         in.later[v] = 0;
         for (i32 c = 0; c < N_DISTINCT; ++c) {
-            in.incoming[static_cast<i64>(v) * N_DISTINCT + c] = ALONE ? brought[c] : 0;
-            in.outgoing[static_cast<i64>(v) * N_DISTINCT + c] = ALONE ? freed[c] : 0;
+            in.incoming[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? brought[c] : 0;
+            in.outgoing[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? freed[c] : 0;
         }
         atomicAdd(desk.ins + own, 1u);
         atomicAdd(desk.outs + a, 1u);
     }
     group.sync();
+}
+
+// Whether a strict proposal may move v.
+__device__ __forceinline__ bool overfull(const Work& work, i64 v) {
+    const i64* held = work.loads(work.measured) + static_cast<i64>(work.in.parts[v]) * N_LOADS;
+    bool found = false;
+    for (i32 r = 0; r < N_LOADS; ++r) found |= held[r] > work.in.limits[r];
+    return found;
 }
 
 // Whether v's nets touch other parts than its own. One thread looks at few nets; of many it is assumed.
@@ -513,7 +547,7 @@ __device__ __forceinline__ bool at_border_of(const Work& work, i64 v) {
 }
 
 // Proposals of the nodes that are long, or of those that are not, by a team each.
-template <bool ALONE>
+template <Kind KIND>
 __device__ __noinline__ void propose_by_teams(const Work& given, Team team, const Prices& prices, i32 width, bool only_long) {
     const Work work = given;
     const Rounds& in = work.in;
@@ -523,8 +557,8 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
         if (!only_long && work.n_nets_of(v) > work.long_node()) continue;
         const bool rests = in.locked[v];
         team.sync();
-        if (!rests && (work.n_nets_of(v) > PARTLY || at_border_of(work, v))) {
-            propose<ALONE>(work, team, prices, v, width);
+        if (KIND == STRICT ? overfull(work, v) : !rests && (work.n_nets_of(v) > PARTLY || at_border_of(work, v))) {
+            propose<KIND>(work, team, prices, v, width);
         } else if (team.rank() == 0) {
             in.targets[v] = -1;
             in.locked[v] = false;
@@ -533,7 +567,7 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
 }
 
 // The same by warps: one looks which of some consecutive nodes are at a border, and works on those.
-template <bool ALONE>
+template <Kind KIND>
 __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& prices, i32 width) {
     const Work work = given;
     const Rounds& in = work.in;
@@ -542,7 +576,7 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
         const i64 v = base + Warp().rank();
         bool asks = false;
         if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= work.long_node()) {
-            asks = !in.locked[v] && at_border(work, v);
+            asks = KIND == STRICT ? overfull(work, v) : !in.locked[v] && at_border(work, v);
             in.locked[v] = false;
             if (!asks) in.targets[v] = -1;
         }
@@ -550,14 +584,14 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
         while (left != 0) {
             const i32 one = __ffs(left) - 1;
             left &= left - 1;
-            propose<ALONE>(work, Warp(), prices, static_cast<i32>(base + one), width);
+            propose<KIND>(work, Warp(), prices, static_cast<i32>(base + one), width);
         }
     }
 }
 
 // Proposals of all nodes that are not locked, which they then are no more; how many want to come to and go
 // from each part.
-template <bool ALONE>
+template <Kind KIND>
 __device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
@@ -565,12 +599,12 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
     const u64 n_entries = in.progress->n_entries[work.measured & 1];
     i32 width = 4;
     while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
-    if (in.progress->n_long_nodes != 0) propose_by_teams<ALONE>(work, Team::of_block(), prices, width, true);
+    if (in.progress->n_long_nodes != 0) propose_by_teams<KIND>(work, Team::of_block(), prices, width, true);
     __syncthreads();
     if (team.warps > 1)
-        propose_by_teams<ALONE>(work, team, prices, width, false);
+        propose_by_teams<KIND>(work, team, prices, width, false);
     else
-        propose_by_warps<ALONE>(work, prices, width);
+        propose_by_warps<KIND>(work, prices, width);
     __syncthreads();
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
@@ -717,6 +751,86 @@ __device__ __forceinline__ void replay_all(const Work& work) {
     __syncthreads();
 }
 
+// ------------------------------------------------------------------------------------ choose
+
+// Lists nodes by part: v in the list of part key(v), unless that is -1; the lists begin at `firsts`,
+// n_listed (0 before) = their lengths. By all blocks.
+template <class Key>
+__device__ __forceinline__ void list_nodes(const Work& work, const u32* firsts, i64* n_listed, i32* list, Key key) {
+    const Desk& desk = work.desk;
+    for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
+        const i32 p = key(v);
+        if (p >= 0) atomicAdd(desk.ins + p, 1u);
+    }
+    __syncthreads();
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
+        const u64 n = desk.ins[p];
+        if (n != 0) desk.outs[p] = firsts[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(n_listed + p), n));
+        desk.ins[p] = 0;
+    }
+    __syncthreads();
+    for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
+        const i32 p = key(v);
+        if (p >= 0) list[atomicAdd(desk.outs + p, 1u)] = static_cast<i32>(v);
+    }
+    __syncthreads();
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
+    __syncthreads();
+}
+
+// Where the lists of moves into and out of each part begin.
+__device__ __forceinline__ void place_moves(const Work& work) {
+    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
+    place_lists(work.in.n_parts, work.desk.first_ins, work.desk.scratch, [&](i64 p) { return n_in[p]; });
+    place_lists(work.in.n_parts, work.desk.first_outs, work.desk.scratch, [&](i64 p) { return n_out[p]; });
+    __syncthreads();
+}
+
+// take(v) for those of n listed moves up to which, best first (equal ones as `before` says), all amounts
+// fit into the room; by a block.
+template <class Amount, class Take, class Before>
+__device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
+                                              Amount amount, Take take, Before before_equal) {
+    const Rounds& in = work.in;
+    i64* gains = reinterpret_cast<i64*>(work.desk.events);
+    i32* ids = reinterpret_cast<i32*>(gains + work.desk.sortable());
+    if (n > work.desk.sortable()) {
+        gains = in.sorted_gains + place;
+        ids = in.sorted + place;
+    }
+    if (n == 0) return;
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        ids[i] = list[i];
+        gains[i] = in.gains[list[i]];
+    }
+    sort_moves(gains, ids, n, before_equal);
+    i64 before[N_LOADS], total;
+    for (i32 r = 0; r < N_LOADS; ++r) before[r] = 0;
+    for (i64 base = 0; base < n; base += blockDim.x) {
+        const i64 i = base + threadIdx.x, v = i < n ? ids[i] : -1;
+        bool fits = v >= 0;
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            const i64 sum = scan(Team::of_block(), v >= 0 ? amount(v, r) : 0, total, work.desk.scratch);
+            fits &= before[r] + sum <= room[r];
+            before[r] += total;
+        }
+        if (fits) take(v);
+    }
+    __syncthreads();
+}
+
+template <class Amount, class Take>
+__device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
+                                              Amount amount, Take take) {
+    accept_prefix(work, list, n, place, room, amount, take, [](i32 v, i32 other) { return v < other; });
+}
+
+__device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
+    in.parts[v] = in.targets[v];
+    in.locked[v] = true;
+    ++n_moved;
+}
+
 // ------------------------------------------------------------------------------------ a launch
 
 // The struct of a launch in shared memory, where reading its fields costs little.
@@ -739,15 +853,16 @@ __device__ __forceinline__ void begin(Work& work) {
 }
 
 // Proposals of a turn, and room for what it and the next measurement count.
-template <bool ALONE>
-__device__ __forceinline__ void begin_turn(const Work& work, const Turn& turn) {
+template <Kind KIND>
+__device__ __forceinline__ void begin_turn(const Work& work, const Turn& turn, i64 haven = -1) {
     Prices prices;
     set_prices(work, turn.factor, prices.of);
     prices.slack = turn.slack;
     prices.seed = turn.seed;
+    prices.haven = haven;
     prepare_measurement(work);
     prepare_counters(work);
-    propose_all<ALONE>(work, prices);
+    propose_all<KIND>(work, prices);
 }
 
 // All blocks know that something moved, or that nothing did, which changes nothing.

@@ -30,8 +30,8 @@ def test_compiles_without_a_warning(source: Path, architecture: str, tmp_path: P
 
 def test_there_are_kernels() -> None:
     names = (
-        "choose classes cluster contract lists matching merge neighbours placement prefix refine reservoir "
-        "rounds rows search sequence table"
+        "choose classes cluster contract lists matching merge neighbours placement prefix refine repair "
+        "reservoir rounds rows search sequence table"
     )
     assert [path.stem for path in SOURCES] == names.split()
 

@@ -263,6 +263,9 @@ class CpuEngine(CpuCompression):
     def refine_by_prefix(self, *where: object) -> None:
         """The same for the other scheme."""
 
+    def repair_rounds(self, *where: object, **asked: object) -> None:
+        """The same for repair."""
+
     def gains_in_sequence(
         self, level: Level, table: Table, parts: Array, targets: Array, ranks: Array, n_parts: int
     ) -> Array:

@@ -11,6 +11,7 @@ from snnmap.partitioning.multilevel.device import word
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.turns import Turn
 from snnmap.progress import Progress
 
@@ -19,7 +20,8 @@ Array = Any  # cupy.ndarray
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
-_PROGRESS_WORDS, _GAVE_UP, _DONE, _COUNTERS = 36, 16, 17, 8
+_PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 38, 16, 17, 36, 37, 8
+_SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
 _ASKED = 19  # field of the struct
 
 
@@ -33,6 +35,19 @@ class Room(NamedTuple):
 
     n_bytes: int
     zeroed: bool = False
+
+
+class Played(NamedTuple):
+    """What rounds in one launch made.
+
+    Attributes:
+        parts: int32[n_nodes].
+        n_turns, stalled: of repair, how many rounds it took, and whether the last was in vain.
+    """
+
+    parts: Array
+    n_turns: int
+    stalled: bool
 
 
 class GpuRounds(GpuChoosing):
@@ -65,7 +80,8 @@ class GpuRounds(GpuChoosing):
         That is where a block's shared memory cannot hold the tables, or a list outgrew its memory.
         """
         where = (level, limits, parts, n_parts)
-        return self._play("refine_rounds", where, turns, progress, overload_price, patience)
+        played = self._play("refine_rounds", where, turns, progress, overload_price, patience)
+        return None if played is None else played.parts
 
     def refine_by_prefix(
         self,
@@ -77,7 +93,29 @@ class GpuRounds(GpuChoosing):
         progress: Progress,
     ) -> Array | None:
         """The parts after these rounds (see `refine_in_sequence`), or None as above."""
-        return self._play("refine_by_prefix", (level, limits, parts, n_parts), turns, progress)
+        where = (level, limits, parts, n_parts)
+        played = self._play("refine_by_prefix", where, turns, progress)
+        return None if played is None else played.parts
+
+    def repair_rounds(
+        self,
+        level: Level,
+        limits: Array,
+        state: State,
+        turns: Sequence[Turn],
+        progress: Progress,
+        *,
+        may_grow: bool,
+    ) -> tuple[Array, int, bool] | None:
+        """(parts, how many rounds they took, whether the last was in vain); None as above.
+
+        In vain are rounds that free nothing where there `may_grow` another part, else those in which
+        nothing moves. The state loses its table.
+        """
+        state.take_table()
+        where = (level, limits, state.parts, state.n_parts)
+        played = self._play("repair_rounds", where, turns, progress, may_grow=may_grow)
+        return None if played is None else (played.parts, played.n_turns, played.stalled)
 
     def _play(
         self,
@@ -87,8 +125,9 @@ class GpuRounds(GpuChoosing):
         progress: Progress,
         overload_price: float = 0.0,
         patience: int = 0,
-    ) -> Array | None:
-        """Refined parts; None if the kernel cannot refine them or gave up."""
+        may_grow: bool = False,
+    ) -> Played | None:
+        """What a kernel made of the parts; None if it cannot take them or gave up."""
         level, _, parts, n_parts = where
         xp, blocks = self.xp, self.device.multiprocessors
         threads, team, shared = self._fit_tables(level, n_parts)
@@ -96,14 +135,12 @@ class GpuRounds(GpuChoosing):
         if not self.whole_rounds or threads == 0 or max(n_items, 2 * level.n_nodes) >= 1 << 31:
             return None
         if not turns or progress.expired():
-            return parts
+            return Played(parts, 0, False)
         result = xp.empty_like(parts)
-        by_prefix = name == "refine_by_prefix"
-        fields = self._fields(where, by_prefix, (blocks, threads, team), result)
-        fields[_ASKED] = float(overload_price)
-        fields[_ASKED + 1] = patience
+        fields = self._fields(where, name, (blocks, threads, team), result)
+        fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
         struct, told = self._lay_out(fields, turns)
-        kernel = self.device.kernel("prefix" if by_prefix else "rounds", name, defines_of(level))
+        kernel = self.device.kernel(_SOURCES[name], name, defines_of(level))
         some = max(_AT_ONCE // max(n_items, 1), 1)
         for first in range(0, len(turns), some):
             if first:
@@ -115,7 +152,7 @@ class GpuRounds(GpuChoosing):
                 return None
             if words[_DONE] or progress.expired():
                 break
-        return result
+        return Played(result, int(words[_N_TURNS]), bool(words[_STALLED]))
 
     def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
         """(the struct and its turns, words of the last field, which keeps the memory of all rooms)."""
@@ -150,7 +187,7 @@ class GpuRounds(GpuChoosing):
     def _fields(
         self,
         where: tuple[Level, Array, Array, int],
-        by_prefix: bool,
+        name: str,
         size: tuple[int, int, int],
         result: Array,
     ) -> list[Any]:
@@ -182,13 +219,13 @@ class GpuRounds(GpuChoosing):
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
-        both = (result, None) if by_prefix else (ids, result)
+        both = (ids, result) if name == "refine_rounds" else (result, None)
         ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
-            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, parts, *both, Room(n), ids, words, words, words,
+            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
             most_entries, piece, Room(_EVENT * most_events), most_events, words, ids, Room(8 * n),
-            *(ranking if by_prefix else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
+            *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip

@@ -18,7 +18,7 @@ from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.sequence import refine_in_sequence
 from snnmap.partitioning.multilevel.state import State, examine, price_overload
-from snnmap.partitioning.multilevel.turns import plan_turns
+from snnmap.partitioning.multilevel.turns import Turn, plan_repair, plan_turns
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
@@ -125,48 +125,62 @@ def repair(
     An empty part joins whenever a round frees nothing, as long as `max_parts` allows. Stops between
     rounds when `progress` expires. `known` is the state of these parts, if they were measured.
     """
-    xp = engine.xp
-    locked = xp.zeros(level.n_nodes, bool)
-    prices = xp.zeros_like(limits)
+    turns = plan_repair(config, seed=seed)
     state = known or examine(engine, level, limits, parts, n_parts)
-    for turn in range(config.repairs):
-        if state.valid or progress.expired():
+    while turns and not (state.valid or progress.expired()):
+        grows = max_parts is None or n_parts < max_parts
+        asked = (level, limits, state, turns, progress)
+        played = engine.repair_rounds(*asked, may_grow=grows)
+        if played is None:
+            if state.table is None:
+                state = examine(engine, level, limits, state.parts, n_parts)
+            n_played = 1
+            state, in_vain = _repair_once(engine, level, limits, state, turns[0], grows=grows)
+        else:
+            parts, n_played, in_vain = played
+            state = examine(engine, level, limits, parts, n_parts)
+        turns = turns[n_played:]
+        if in_vain and not grows:
             break
-        room = limits - state.loads
-        free = (room / xp.maximum(limits, 1)).min(axis=1)
-        haven = int(free.argmax())
-        moves = engine.propose(
-            level,
-            state.table,
-            state.parts,
-            state.loads,
-            limits,
-            prices,
-            locked,
-            strict=True,
-            haven=haven,
-            seed=seed * 1009 + turn,
-            slack=0,
-        )
-        movers = xp.flatnonzero(moves.targets >= 0)
-        order = movers[xp.argsort(-moves.gains[movers], kind="stable")]
-        over = xp.maximum(-room, 0)
-        # One more than needed: the prefix must reach the overload, not stay below it.
-        largest = xp.maximum(moves.outgoing[movers].max(axis=0), 1) if len(movers) else 1
-        enough = xp.where(over > 0, over + largest, np.int64(1) << 60)
-        leaving = accept_prefix(xp, order, state.parts, moves.outgoing, enough)
-        ranked = leaving[xp.argsort(-moves.gains[leaving], kind="stable")]
-        accepted = accept_prefix(xp, ranked, moves.targets, moves.incoming, xp.maximum(room, 0))
-        before = state.overload.sum()
-        if len(accepted):
-            chosen = make_moves(engine, state.parts, moves.targets, accepted)
-            state = examine(engine, level, limits, chosen.parts, n_parts, state, chosen.moved)
-        if len(accepted) == 0 or state.overload.sum() >= before:
-            if max_parts is not None and n_parts >= max_parts:
-                if len(accepted) == 0:
-                    break
-                continue
+        if in_vain:
             total = int((state.overload / engine.to_host(limits)).max()) + 1
             n_parts = min(n_parts + total, max_parts or n_parts + total)
             state = examine(engine, level, limits, state.parts, n_parts)
     return state
+
+
+def _repair_once(
+    engine: Any, level: Level, limits: Array, state: State, turn: Turn, *, grows: bool
+) -> tuple[State, bool]:
+    """(the state after a round of repair, whether nothing moved or, if parts may grow, nothing helped)."""
+    xp, n_parts = engine.xp, state.n_parts
+    room = limits - state.loads
+    free = (room / xp.maximum(limits, 1)).min(axis=1)
+    moves = engine.propose(
+        level,
+        state.table,
+        state.parts,
+        state.loads,
+        limits,
+        xp.zeros_like(limits),
+        xp.zeros(level.n_nodes, bool),
+        strict=True,
+        haven=int(free.argmax()),
+        seed=turn.seed,
+        slack=0,
+    )
+    movers = xp.flatnonzero(moves.targets >= 0)
+    order = movers[xp.argsort(-moves.gains[movers], kind="stable")]
+    over = xp.maximum(-room, 0)
+    # One more than needed: the prefix must reach the overload, not stay below it.
+    largest = xp.maximum(moves.outgoing[movers].max(axis=0), 1) if len(movers) else 1
+    enough = xp.where(over > 0, over + largest, np.int64(1) << 60)
+    leaving = accept_prefix(xp, order, state.parts, moves.outgoing, enough)
+    ranked = leaving[xp.argsort(-moves.gains[leaving], kind="stable")]
+    accepted = accept_prefix(xp, ranked, moves.targets, moves.incoming, xp.maximum(room, 0))
+    if len(accepted) == 0:
+        return state, True
+    before = state.overload.sum()
+    chosen = make_moves(engine, state.parts, moves.targets, accepted)
+    state = examine(engine, level, limits, chosen.parts, n_parts, state, chosen.moved)
+    return state, grows and bool(state.overload.sum() >= before)

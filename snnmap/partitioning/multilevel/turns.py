@@ -47,3 +47,8 @@ def plan_sequence(
         factor = schedule[turn * len(schedule) // rounds]
         turns.append(Turn(factor, slack, seed * 1009 + turn, False, factor == schedule[-1]))
     return turns
+
+
+def plan_repair(config: RefinementConfig, *, seed: int) -> list[Turn]:
+    """The rounds of `repair`, where nothing has a price."""
+    return [Turn(0.0, 0, seed * 1009 + turn, False, False) for turn in range(config.repairs)]

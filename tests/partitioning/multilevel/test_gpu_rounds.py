@@ -17,7 +17,7 @@ from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.level import Level, pose_problem
-from snnmap.partitioning.multilevel.refinement import refine
+from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.progress import Progress
 from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
@@ -64,8 +64,8 @@ def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     gave_up: list[bool] = []
     whole = gpu._play
 
-    def ask(*asked: Any) -> Any:
-        found = whole(*asked)
+    def ask(*asked: Any, **more: Any) -> Any:
+        found = whole(*asked, **more)
         gave_up.append(found is None)
         return found
 
@@ -85,6 +85,49 @@ def test_same_parts(
         found = refined(gpu, *asked, roomy=roomy)
         assert (found == refined(CpuEngine(), *asked, roomy=roomy)).all()
     assert gave_up == [False, False, False]
+
+
+def repaired(
+    engine: Any, level: Level, seed: int, n_parts: int, max_parts: int | None, **changes: Any
+) -> tuple[Any, int, list[int]]:
+    """(repaired parts on the host, their number, overload), from random ones with random limits."""
+    rng = np.random.default_rng(seed)
+    limits = twins.random_limits(rng, level, n_parts)
+    parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+    where = (engine, engine.upload(level), engine.from_host(limits), engine.from_host(parts))
+    config = RefinementConfig(repairs=12)
+    state = repair(*where, n_parts, max_parts, config, seed=seed, **changes)
+    return engine.to_host(state.parts), state.n_parts, list(state.overload)
+
+
+@pytest.mark.parametrize("most", [0, 4, None])
+@pytest.mark.parametrize("n_parts", [1, 2, 23])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_same_repair(
+    gpu: GpuEngine,
+    shape: str,
+    n_parts: int,
+    most: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
+    asked = (level, n_parts, n_parts, None if most is None else n_parts + most)
+    found, expected = (repaired(engine, *asked) for engine in (gpu, CpuEngine()))
+    assert (found[0] == expected[0]).all()
+    assert found[1:] == expected[1:]
+    assert not any(gave_up)
+
+
+def test_repair_goes_on_where_a_launch_gave_up(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "entries_of_net", 0)
+    level = twins.random_level(np.random.default_rng(1), **SHAPES["many events"])
+    found, expected = (repaired(engine, level, 3, 9, None) for engine in (gpu, CpuEngine()))
+    assert (found[0] == expected[0]).all()
+    assert any(gave_up)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -119,6 +162,10 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
         "schedule": tuple(data.draw(st.lists(st.floats(0, 1e4), min_size=1, max_size=4))),
     }
     assert (refined(gpu, *asked, **changes) == refined(CpuEngine(), *asked, **changes)).all()
+    most = (asked[2] + 2,) if data.draw(st.booleans()) else (None,)
+    found, expected = (repaired(e, *asked[:3], *most) for e in (gpu, CpuEngine()))
+    assert (found[0] == expected[0]).all()
+    assert found[1:] == expected[1:]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
