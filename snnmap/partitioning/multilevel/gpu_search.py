@@ -79,7 +79,9 @@ class GpuSearch(Search):
         return small and max(level.n_nets * n_parts, int(level.counts.max(initial=0))) < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
-        """Bytes of shared memory of a block: bit maps while it contracts, then what
+        """Bytes of shared memory of a block.
+
+        Bit maps while it contracts; then what
         concerns parts, and the nets of the nodes that its warps look at.
         """
         warps, n_distinct = self.threads // 32, self.level.counts.shape[1]
