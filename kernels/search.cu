@@ -31,31 +31,31 @@ struct Graph {
     i64* out_offsets;   // [n + 1]
     i32* out_nets;      // [n_sources]
     i32* out_ranks;     // [n_sources] place of each source in its node's list
-    i64* out_weights;   // [n_sources]; 0 in `out_gains` where the node is a pin of the net too
-    i64* out_gains;     // [n_sources]
+    i64* out_weights;   // [n_sources]
+    i64* source_gains;  // [n_sources] what a source finds where its net has pins: 0 if it is a pin itself
     i64* alone;         // [n * N_LOADS] what each node alone puts on a part
     i32 n;
+};
+
+// A net that a move changed: what its nodes find more in the two parts.
+struct Mark {
+    i64 from, to;  // what pins find more in the part that was left, in the other
+    i32 net;
+    i32 parts;  // the one left | the other << 12 | no pins are left there << 24 | the first came << 25
 };
 
 // What a block works with.
 struct Scratch {
     Graph coarse;
-    i32* pins;     // [max(n_nets, n_parts) * n_parts] pins of each net in each part
+    i32* pins;     // [max(n_nets, n_parts + 1) * n_parts] pins of each net in each part
     i64* sources;  // [the same] weight of its sources there
-    i64* finds;    // [the same] what a pin of the net finds in the part, twice, + 1 where there are others
+    i64* finds;    // [the same] what a pin of the net finds there
+    i64* gains;    // [n * n_parts] what each node finds in each part
+    i32* covered;  // [n * n_parts * N_DISTINCT] counts of its nets that the part has already
     i64* keys;     // [n] gain of each node's best move when it was last looked at
-    i32 *wishes, *seen, *moved, *origins, *queue, *clusters, *coarse_parts;  // [n]
-    i32* marks;    // [n_pins + n_sources] nets whose nodes are to be looked at, twice the id, + 1: sources too
+    i32 *wishes, *seen, *moved, *origins, *turns, *queue, *clusters, *coarse_parts;  // [n]
+    Mark* marks;  // [n_pins + n_sources]
 };
-
-// A net of a node, as it lies in the warp's shared memory while parts are compared.
-struct __align__(16) Item {
-    i64 weight;  // what the node finds where there are pins, if it is only a source; else -1
-    i32 row;     // where the net's row of the tables begins
-    i32 counts[N_DISTINCT > 1 ? N_DISTINCT : 1];
-};
-
-const i32 MOST_ITEMS = N_DISTINCT > 1 ? 32 : 64;  // of a warp at once
 
 // Moves within a block's shared memory, and what they are decided by.
 struct Table {
@@ -65,7 +65,6 @@ struct Table {
     i32* first;     // [n_parts] its smallest id
     i32* failed;    // [n_parts] the last turn in which a move into it gained less than thought
     i32* chosen;    // [n_parts]
-    Item* items;    // [warps * MOST_ITEMS]
     const i64 *limits, *prices;
     u64 seed;
 };
@@ -89,7 +88,7 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
     g.out_offsets = cut<i64>(memory, f.n + 1);
     g.selfs = cut<i64>(memory, f.n_pins);
     g.out_weights = cut<i64>(memory, f.n_sources);
-    g.out_gains = cut<i64>(memory, f.n_sources);
+    g.source_gains = cut<i64>(memory, f.n_sources);
     g.alone = cut<i64>(memory, f.n * N_LOADS);
     g.net_pins = cut<i32>(memory, f.n_pins);
     g.ranks = cut<i32>(memory, f.n_pins);
@@ -107,16 +106,19 @@ __device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_pa
     s.coarse = cut_graph(memory, f);
     s.sources = cut<i64>(memory, entries);
     s.finds = cut<i64>(memory, entries);
+    s.gains = cut<i64>(memory, f.n * most_parts);
     s.keys = cut<i64>(memory, f.n);
+    s.marks = cut<Mark>(memory, f.n_pins + f.n_sources);
     s.pins = cut<i32>(memory, entries);
+    s.covered = cut<i32>(memory, f.n * most_parts * N_DISTINCT);
     s.wishes = cut<i32>(memory, f.n);
     s.seen = cut<i32>(memory, f.n);
     s.moved = cut<i32>(memory, f.n);
     s.origins = cut<i32>(memory, f.n);
+    s.turns = cut<i32>(memory, f.n);
     s.queue = cut<i32>(memory, f.n);
     s.clusters = cut<i32>(memory, f.n);
     s.coarse_parts = cut<i32>(memory, f.n);
-    s.marks = cut<i32>(memory, 2 * (f.n_pins + f.n_sources));
     return s;
 }
 
@@ -238,7 +240,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
                 const i64 place = g.out_offsets[c] + g.out_ranks[s];
                 g.out_nets[place] = static_cast<i32>(net);
                 g.out_weights[place] = weight;
-                g.out_gains[place] = looped ? 0 : weight;
+                g.source_gains[s] = looped ? 0 : weight;
             }
         }
     }
@@ -247,35 +249,64 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
 
 // ------------------------------------------------------------------------------------ tables
 
-// Fills the tables and loads of a partition; returns its connectivity (constant apart).
+// Fills the tables and loads of a partition, with `gains` those of nodes too; returns its connectivity
+// (constant apart).
 // Parallel over nets (a warp each), their pins and sources. Deterministic: integer sums.
-__device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const i32* parts) {
+__device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const i32* parts,
+                                        bool gains) {
     __shared__ u64 connectivity;
     const i32 lane = lane_index(), k = t.n_parts;
     const i64 entries = f.n_nets * k;
     for (i64 i = threadIdx.x; i < entries; i += blockDim.x) s.finds[i] = s.sources[i] = s.pins[i] = 0;
     for (i32 i = threadIdx.x; i < k * N_LOADS; i += blockDim.x) t.loads[i] = 0;
+    if (gains) {
+        for (i32 i = threadIdx.x; i < g.n * k; i += blockDim.x) s.gains[i] = 0;
+        for (i32 i = threadIdx.x; i < g.n * k * N_DISTINCT; i += blockDim.x) s.covered[i] = 0;
+    }
     if (threadIdx.x == 0) connectivity = 0;
     __syncthreads();
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
-        for (i32 r = 0; r < N_ADDITIVE; ++r) add64(t.loads + parts[v] * N_LOADS + r, g.alone[static_cast<i64>(v) * N_LOADS + r]);
+        for (i32 r = 0; r < N_ADDITIVE; ++r)
+            add64(t.loads + parts[v] * N_LOADS + r, g.alone[static_cast<i64>(v) * N_LOADS + r]);
     i64 total = 0;
     for (i64 net = warp_index(); net < f.n_nets; net += n_warps()) {
-        i64* sources = s.sources + net * k;
-        for (i64 j = f.source_offsets[net] + lane; j < f.source_offsets[net + 1]; j += 32)
-            add64(sources + parts[g.source_nodes[j]], f.source_weights[j]);
+        const i64 first = f.net_offsets[net], end = g.net_ends[net], row = net * k;
+        const i64 first_source = f.source_offsets[net], end_source = f.source_offsets[net + 1];
+        const i64 weight = f.net_weights[net];
+        for (i64 j = first_source + lane; j < end_source; j += 32)
+            add64(s.sources + row + parts[g.source_nodes[j]], f.source_weights[j]);
         __syncwarp();
-        for (i64 j = f.source_offsets[net] + lane; j < f.source_offsets[net + 1]; j += 32) {
+        for (i64 j = first_source + lane; j < end_source; j += 32) {
             const i32 p = parts[g.source_nodes[j]];
-            s.finds[net * k + p] = 2 * sources[p];
+            s.finds[row + p] = s.sources[row + p];
         }
         __syncwarp();
-        for (i64 j = f.net_offsets[net] + lane; j < g.net_ends[net]; j += 32) {
+        for (i64 j = first + lane; j < end; j += 32) {
             const i32 p = parts[g.net_pins[j]];
-            if (atomicAdd(s.pins + net * k + p, 1) != 0) continue;
-            s.finds[net * k + p] = 2 * f.net_weights[net] + 1;
-            total += f.net_weights[net] - sources[p];
-            for (i32 d = 0; d < N_DISTINCT; ++d) add64(t.loads + p * N_LOADS + N_ADDITIVE + d, f.counts[net * N_DISTINCT + d]);
+            if (atomicAdd(s.pins + row + p, 1) != 0) continue;
+            s.finds[row + p] = weight;
+            total += weight - s.sources[row + p];
+            for (i32 d = 0; d < N_DISTINCT; ++d)
+                add64(t.loads + p * N_LOADS + N_ADDITIVE + d, f.counts[net * N_DISTINCT + d]);
+        }
+        __syncwarp();
+        for (i32 start = 0; gains && start < k; start += 32) {
+            const i32 own = start + lane;
+            const i64 finds = own < k ? s.finds[row + own] : 0;
+            const bool pinned = own < k && s.pins[row + own] > 0;
+            const u32 pins = __ballot_sync(ALL_LANES, pinned);
+            for (u32 left = __ballot_sync(ALL_LANES, pinned || finds != 0); left != 0; left &= left - 1) {
+                const i32 bit = __ffs(left) - 1, p = start + bit;
+                const i64 found = __shfl_sync(ALL_LANES, finds, bit);
+                for (i64 j = first + lane; j < end; j += 32) {
+                    const i32 place = g.net_pins[j] * k + p;
+                    add64(s.gains + place, found);
+                    for (i32 d = 0; (pins >> bit & 1) && d < N_DISTINCT; ++d)
+                        atomicAdd(s.covered + place * N_DISTINCT + d, static_cast<i32>(f.counts[net * N_DISTINCT + d]));
+                }
+                for (i64 j = first_source + lane; (pins >> bit & 1) && j < end_source; j += 32)
+                    if (g.source_gains[j] != 0) add64(s.gains + g.source_nodes[j] * k + p, g.source_gains[j]);
+            }
         }
     }
     total = sum_warp(total);
@@ -291,42 +322,23 @@ struct Found {
     i64 gain;
 };
 
-// Brings nets of node v, those it is a pin of first, to shared memory: items[i] is number base + i.
-__device__ __forceinline__ void load_items(const Fine& f, const Graph& g, i32 k, i64 first, i32 n_in, i64 first_out,
-                                           i32 n, i32 base, Item* items) {
-    __syncwarp();
-    for (i32 i = base + lane_index(); i < n && i < base + MOST_ITEMS; i += 32) {
-        Item item;
-        const bool pin = i < n_in;
-        const i64 net = pin ? g.node_nets[first + i] : g.out_nets[first_out + i - n_in];
-        item.row = static_cast<i32>(net * k);
-        item.weight = pin ? -1 : g.out_gains[first_out + i - n_in];
-        for (i32 d = 0; d < N_DISTINCT; ++d)
-            item.counts[d] = pin ? static_cast<i32>(f.counts[net * N_DISTINCT + d]) : 0;
-        items[i - base] = item;
-    }
-    __syncwarp();
-}
-
 // Best move of a node by the soft objective; by a whole warp, a part each lane.
-// Reads the tables' rows of the node's nets, 32 parts at a time. Deterministic: maximum of (gain, hash, id).
+// Reads the node's row of the table of gains once. Deterministic: maximum of (gain, hash, id).
 __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t,
                                         const i32* parts, i32 v) {
-    Item* items = t.items + warp_index() * MOST_ITEMS;
     const i32 lane = lane_index(), k = t.n_parts, a = parts[v];
-    const i64 first = g.node_offsets[v], first_out = g.out_offsets[v];
-    const i32 n_in = static_cast<i32>(g.node_offsets[v + 1] - first);
-    const i32 n = n_in + static_cast<i32>(g.out_offsets[v + 1] - first_out);
-    const i64 *alone = g.alone + static_cast<i64>(v) * N_LOADS, *finds = s.finds;
-    load_items(f, g, k, first, n_in, first_out, n, 0, items);
+    const i64 first = g.node_offsets[v], last = g.node_offsets[v + 1];
+    const i64* alone = g.alone + static_cast<i64>(v) * N_LOADS;
+    const i64* gains = s.gains + v * k;
+    const i32* covered = s.covered + v * k * N_DISTINCT;
     i64 stays = 0, freed[N_DISTINCT + 1] = {0};
-    for (i32 j = lane; j < n_in; j += 32) {
-        const i64 net = g.node_nets[first + j];
-        const i32 pins = s.pins[net * k + a];
-        const i64 lost = s.sources[net * k + a] - f.net_weights[net] - g.selfs[first + j];
-        if (pins != 1) continue;
-        stays += lost;
-        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += f.counts[net * N_DISTINCT + d];
+    #pragma unroll 4
+    for (i64 j = first + lane; j < last; j += 32) {
+        const i64 net = g.node_nets[j], at = net * k + a;
+        const bool alone_there = s.pins[at] == 1;
+        const i64 lost = s.sources[at] - f.net_weights[net] - g.selfs[j];
+        stays += alone_there ? lost : 0;
+        for (i32 d = 0; d < N_DISTINCT; ++d) freed[d] += alone_there ? f.counts[net * N_DISTINCT + d] : 0;
     }
     stays = sum_warp(stays);
     i64 relief = 0;
@@ -336,29 +348,15 @@ __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scr
         const i64 amount = r < N_ADDITIVE ? alone[r] : sum_warp(freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE]);
         relief += t.prices[r] * smaller(over, amount);
     }
-    i64 here = 0;
     Best best = {NONE, 0, -1, 0};
-    for (i32 start = 0; start < k; start += 32) {
-        const i32 p = static_cast<i32>(smaller(start + lane, k - 1));
-        i64 found = 0, covered[N_DISTINCT + 1] = {0};
-        for (i32 base = 0; base < n; base += MOST_ITEMS) {
-            if (n > MOST_ITEMS) load_items(f, g, k, first, n_in, first_out, n, base, items);
-            const i32 n_items = static_cast<i32>(smaller(n - base, MOST_ITEMS));
-            #pragma unroll 8
-            for (i32 i = 0; i < n_items; ++i) {
-                const Item item = items[i];
-                const i64 finds_of = finds[item.row + p];
-                const bool pinned = finds_of & 1;
-                found += item.weight < 0 ? finds_of >> 1 : pinned ? item.weight : 0;
-                for (i32 d = 0; d < N_DISTINCT; ++d) covered[d] += pinned ? item.counts[d] : 0;
-            }
-        }
-        if (p == a) here = found;
-        if (start + lane >= k || p == a || found < (relief == 0 ? 1 : 0)) continue;
+    for (i32 p = lane; p < k; p += 32) {
+        const i64 found = gains[p];
+        if (p == a || found < (relief == 0 ? 1 : 0)) continue;
         bool fits = true;
         i64 value = found;
         for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 added = r < N_ADDITIVE ? alone[r] : alone[r] - covered[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
+            i64 added = alone[r];
+            if (r >= N_ADDITIVE) added -= covered[p * N_DISTINCT + r - N_ADDITIVE];
             const i64 over = t.loads[p * N_LOADS + r] + added - t.limits[r];
             if (over <= 0) continue;
             fits &= t.prices[r] > 0 && over <= t.limits[r] >> 2;
@@ -369,8 +367,7 @@ __device__ __noinline__ Found find_move(const Fine& f, const Graph& g, const Scr
         if (best.below(candidate)) best = candidate;
     }
     best = best_of_group<false>(best);
-    here = __shfl_sync(ALL_LANES, here, a & 31);
-    return {best.id, best.value - here - stays + relief};
+    return {best.id, best.value - gains[a] - stays + relief};
 }
 
 // ------------------------------------------------------------------------------------ moves
@@ -383,11 +380,11 @@ __device__ __forceinline__ void look_again(const Fine& f, const Graph& g, const 
     s.keys[v] = found.target < 0 ? NONE : found.gain;
 }
 
-// Moves a node to the part it wants, keeps tables and loads true, and lists the nets that may change what
-// others find; by a whole warp, a net each lane. Other moves of the turn concern other parts.
-__device__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32* parts, i32 v,
+// Moves a node to part b, keeps the tables of nets and the loads true, and marks the nets that may change what
+// others find; by a whole warp, a net each lane. Other moves at the same time concern other parts.
+__device__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32* parts, i32 v, i32 b,
                           u32* n_marks) {
-    const i32 lane = lane_index(), k = t.n_parts, a = parts[v], b = s.wishes[v];
+    const i32 lane = lane_index(), k = t.n_parts, a = parts[v];
     const i64 first = g.node_offsets[v], last = g.node_offsets[v + 1];
     const i64 first_out = g.out_offsets[v], last_out = g.out_offsets[v + 1];
     for (i64 j = first_out + lane; j < last_out; j += 32) {
@@ -403,38 +400,51 @@ __device__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const
     __syncwarp();
     for (i64 base = first; base < last; base += 32) {
         const i64 j = base + lane;
-        bool marked = false, changed = false;
-        i64 net = 0;
+        Mark mark = {0, 0, 0, a | b << 12};
+        bool marked = false;
         if (j < last) {
-            net = g.node_nets[j];
-            const i64 from = net * k + a, to = net * k + b;
+            mark.net = g.node_nets[j];
+            const i64 from = static_cast<i64>(mark.net) * k + a, to = static_cast<i64>(mark.net) * k + b;
+            const i64 weight = f.net_weights[mark.net];
             const i32 left = --s.pins[from], now = ++s.pins[to];
             marked = left <= 1 || now <= 2;
-            changed = left == 0 || now == 1;
-            if (left == 0) s.finds[from] = 2 * s.sources[from];
-            if (now == 1) s.finds[to] = 2 * f.net_weights[net] + 1;
-            for (i32 d = 0; changed && d < N_DISTINCT; ++d) {
-                const i64 count = f.counts[net * N_DISTINCT + d];
+            if (left == 0) {
+                mark.parts |= 1 << 24;
+                mark.from = s.sources[from] - weight;
+                s.finds[from] = s.sources[from];
+            }
+            if (now == 1) {
+                mark.parts |= 1 << 25;
+                mark.to = weight - s.finds[to];
+                s.finds[to] = weight;
+            }
+            for (i32 d = 0; d < N_DISTINCT; ++d) {
+                const i64 count = f.counts[static_cast<i64>(mark.net) * N_DISTINCT + d];
                 if (left == 0) add64(t.loads + a * N_LOADS + N_ADDITIVE + d, -count);
                 if (now == 1) add64(t.loads + b * N_LOADS + N_ADDITIVE + d, count);
             }
         }
         const i32 place = place_in(n_marks, marked);
-        if (marked) s.marks[place] = static_cast<i32>(2 * net + changed);
+        if (marked) s.marks[place] = mark;
     }
     __syncwarp();
     for (i64 base = first_out; base < last_out; base += 32) {
         const i64 j = base + lane;
+        Mark mark = {0, 0, 0, a | b << 12};
         bool marked = false;
         if (j < last_out) {
-            const i64 row = static_cast<i64>(g.out_nets[j]) * k;
-            const bool from = s.pins[row + a] == 0, to = s.pins[row + b] == 0;
-            if (from) s.finds[row + a] = 2 * s.sources[row + a];
-            if (to) s.finds[row + b] = 2 * s.sources[row + b];
-            marked = from || to;
+            mark.net = g.out_nets[j];
+            i64* changes[2] = {&mark.from, &mark.to};
+            for (i32 side = 0; side < 2; ++side) {
+                const i64 at = static_cast<i64>(mark.net) * k + (side == 0 ? a : b);
+                if (s.pins[at] > 0) continue;
+                marked = true;  // a node may be a source of the net several times: only the first finds a change
+                const i64 now = s.sources[at];
+                *changes[side] = now - static_cast<i64>(atomicExch(reinterpret_cast<u64*>(s.finds + at), static_cast<u64>(now)));
+            }
         }
         const i32 place = place_in(n_marks, marked);
-        if (marked) s.marks[place] = 2 * g.out_nets[j];
+        if (marked) s.marks[place] = mark;
     }
     if (lane == 0) parts[v] = b;
 }
@@ -446,10 +456,46 @@ __device__ __forceinline__ void enqueue(const Scratch& s, i32 v, i32 turn, bool 
     if (wanted) s.queue[place] = v;
 }
 
+// Tells the nodes of marked nets what they find more, and puts them on the list of those to look at if
+// `turn` is one. Parallel over nets (a warp each), their pins and sources.
+__device__ __noinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, u32 n_marks,
+                                          i32 turn, u32* n_queued) {
+    const i32 lane = lane_index(), k = t.n_parts;
+    for (u32 i = warp_index(); i < n_marks; i += n_warps()) {
+        const Mark mark = s.marks[i];
+        const i32 a = mark.parts & 0xFFF, b = mark.parts >> 12 & 0xFFF;
+        const bool left = mark.parts >> 24 & 1, came = mark.parts >> 25 & 1;
+        const i64 first = f.net_offsets[mark.net], n_pins = g.net_ends[mark.net] - first;
+        const i64 first_source = f.source_offsets[mark.net];
+        const i64 n = n_pins + (left || came ? f.source_offsets[mark.net + 1] - first_source : 0);
+        for (i64 base = 0; base < n; base += 32) {
+            const i64 j = base + lane;
+            i64 more[2] = {mark.from, mark.to};
+            i32 v = 0;
+            if (j < n_pins) {
+                v = g.net_pins[first + j];
+                for (i32 d = 0; d < N_DISTINCT; ++d) {
+                    const i32 count = static_cast<i32>(f.counts[static_cast<i64>(mark.net) * N_DISTINCT + d]);
+                    if (left) atomicAdd(s.covered + (v * k + a) * N_DISTINCT + d, -count);
+                    if (came) atomicAdd(s.covered + (v * k + b) * N_DISTINCT + d, count);
+                }
+            } else if (j < n) {
+                v = g.source_nodes[first_source + j - n_pins];
+                const i64 weight = g.source_gains[first_source + j - n_pins];
+                more[0] = left ? -weight : 0;
+                more[1] = came ? weight : 0;
+            }
+            if (j < n && more[0] != 0) add64(s.gains + v * k + a, more[0]);
+            if (j < n && more[1] != 0) add64(s.gains + v * k + b, more[1]);
+            enqueue(s, v, turn, turn >= 0 && j < n, n_queued);
+        }
+    }
+}
+
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
-// true afterwards only if `whole`: when no move was taken back.
+// true afterwards only if they are `needed`.
 __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32* parts,
-                            i64 patience, bool& whole) {
+                            i64 patience, bool needed) {
     __shared__ u32 n_chosen, n_new, n_queued, n_marks;
     __shared__ u64 gained;
     const i32 k = t.n_parts;
@@ -500,6 +546,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             const i32 place = n_moved + static_cast<i32>(atomicAdd(&n_new, 1u));
             s.moved[place] = v;
             s.origins[place] = parts[v];
+            s.turns[place] = turn;
             s.seen[v] = MOVED;
             s.keys[v] = NONE;
             atomicAdd(&gained, static_cast<u64>(found.gain));
@@ -507,25 +554,14 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         __syncthreads();
         const i32 n_more = static_cast<i32>(n_new);
         for (i32 i = warp_index(); i < n_more; i += n_warps())
-            move_node(f, g, s, t, parts, s.moved[n_moved + i], &n_marks);
+            move_node(f, g, s, t, parts, s.moved[n_moved + i], s.wishes[s.moved[n_moved + i]], &n_marks);
         for (i32 base = 0; base < g.n; base += blockDim.x) {
             const i32 v = base + threadIdx.x;
             const bool in_play = v < g.n && s.keys[v] >= bar;
             enqueue(s, v, turn, in_play && t.failed[s.wishes[in_play ? v : 0]] == turn, &n_queued);
         }
         __syncthreads();
-        for (u32 i = warp_index(); i < n_marks; i += n_warps()) {
-            const i64 net = s.marks[i] >> 1;
-            const i64 first = f.net_offsets[net], n_pins = g.net_ends[net] - first;
-            const i64 first_source = f.source_offsets[net];
-            const i64 n = n_pins + (s.marks[i] & 1 ? f.source_offsets[net + 1] - first_source : 0);
-            for (i64 base = 0; base < n; base += 32) {
-                const i64 j = base + lane_index();
-                i32 v = 0;
-                if (j < n) v = j < n_pins ? g.net_pins[first + j] : g.source_nodes[first_source + j - n_pins];
-                enqueue(s, v, turn, j < n, &n_queued);
-            }
-        }
+        spread_marks(f, g, s, t, n_marks, turn, &n_queued);
         __syncthreads();
         for (u32 i = warp_index(); i < n_queued; i += n_warps()) look_again(f, g, s, t, parts, s.queue[i]);
         n_moved += n_more;
@@ -536,8 +572,20 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         }
         __syncthreads();
     }
-    for (i32 i = n_kept + threadIdx.x; i < n_moved; i += blockDim.x) parts[s.moved[i]] = s.origins[i];
-    whole = n_kept == n_moved;
+    if (!needed)
+        for (i32 i = n_kept + threadIdx.x; i < n_moved; i += blockDim.x) parts[s.moved[i]] = s.origins[i];
+    while (needed && n_moved > n_kept) {  // a turn at once, the last first
+        i32 first = n_moved - 1;
+        while (first > n_kept && s.turns[first - 1] == s.turns[n_moved - 1]) --first;
+        __syncthreads();
+        if (threadIdx.x == 0) n_marks = 0;
+        __syncthreads();
+        for (i32 i = first + warp_index(); i < n_moved; i += n_warps())
+            move_node(f, g, s, t, parts, s.moved[i], s.origins[i], &n_marks);
+        __syncthreads();
+        spread_marks(f, g, s, t, n_marks, -1, &n_queued);
+        n_moved = first;
+    }
     __syncthreads();
     return best;
 }
@@ -554,20 +602,18 @@ struct Settings {
 // Passes at each price in turn (see `refine` of _kernels_individual.py).
 __device__ __noinline__ void refine(const Fine& f, const Graph& g, const Scratch& s, Table& t, i64* prices, const Settings& o,
                        i32* parts, const double* factors, i64 n_factors, i64 seed) {
-    const i64 worth = fill_tables(f, g, s, t, parts);
-    bool whole = true;
+    const i64 worth = fill_tables(f, g, s, t, parts, true);
     for (i64 i = 0; i < n_factors; ++i) {
         if (threadIdx.x < N_LOADS) {
             const double value = __dmul_rn(static_cast<double>(worth), factors[i]);
             prices[threadIdx.x] = static_cast<i64>(value / static_cast<double>(larger(o.totals[threadIdx.x], 1)));
         }
         for (i64 pass = 0; pass < o.passes; ++pass) {
-            if (!whole) fill_tables(f, g, s, t, parts);
-            __syncthreads();
             if (threadIdx.x == 0) t.seed = static_cast<u64>(seed);
             ++seed;
             __syncthreads();
-            if (matched_pass(f, g, s, t, parts, o.patience, whole) <= worth / 1000) break;
+            const bool last = i == n_factors - 1 && pass == o.passes - 1;
+            if (matched_pass(f, g, s, t, parts, o.patience, !last) <= worth / 1000) break;
         }
     }
 }
@@ -590,7 +636,7 @@ __device__ void judge(const Fine& f, const Graph& g, const Scratch& s, Table& t,
     const i64 n_left = ranks[t.n_parts];
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = static_cast<i32>(ranks[parts[v]]);
     set_parts(t, n_left);
-    const i64 connectivity = fill_tables(f, g, s, t, parts);
+    const i64 connectivity = fill_tables(f, g, s, t, parts, false);
     if (threadIdx.x >= N_LOADS) return;
     i64 over = 0;
     for (i64 p = 0; p < n_left; ++p) over += larger(t.loads[p * N_LOADS + threadIdx.x] - t.limits[threadIdx.x], 0);
@@ -672,7 +718,6 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         t.first = cut<i32>(rest, most_parts);
         t.failed = cut<i32>(rest, most_parts);
         t.chosen = cut<i32>(rest, most_parts);
-        t.items = cut<Item>(rest, n_warps() * MOST_ITEMS);
         t.limits = limits;
         t.prices = prices;
     }

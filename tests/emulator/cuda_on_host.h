@@ -20,7 +20,6 @@
 #define __global__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
-#define __align__(n) alignas(n)
 #define __launch_bounds__(...)
 #define WAIT_A_LITTLE() emulator::yield()
 #define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)
@@ -280,6 +279,12 @@ template <class T>
 T atomicAdd(T* target, T value) {
     const T old = *target;
     *target = old + value;
+    return old;
+}
+template <class T>
+T atomicExch(T* target, T value) {
+    const T old = *target;
+    *target = value;
     return old;
 }
 inline unsigned atomicOr(unsigned* target, unsigned value) {

@@ -15,7 +15,7 @@ from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
 
-_MOST_NODES, _MOST_PARTS = 1 << 14, 1 << 12
+_MOST_NODES, _MOST_PARTS = 1 << 14, (1 << 12) - 1
 _NO_LIMIT = 1 << 40
 
 
@@ -76,19 +76,19 @@ class GpuSearch(Search):
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
         small = 0 < level.n_nodes <= _MOST_NODES and n_parts <= _MOST_PARTS
-        return small and max(level.n_nets * n_parts, int(level.counts.max(initial=0))) < 1 << 31
+        return (
+            small
+            and max(
+                max(level.n_nets, level.n_nodes) * n_parts,
+                int(level.counts.sum(axis=0).max(initial=0)),
+            )
+            < 1 << 31
+        )
 
     def _shared_bytes(self, most_parts: int) -> int:
-        """Bytes of shared memory of a block.
-
-        Bit maps while it contracts; then what
-        concerns parts, and the nets of the nodes that its warps look at.
-        """
-        warps, n_distinct = self.threads // 32, self.level.counts.shape[1]
-        maps = warps * -(-self.level.n_nodes // 32) * 4
-        of_parts = sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4))
-        items = warps * (32 if n_distinct > 1 else 64) * _padded(12 + 4 * max(n_distinct, 1))
-        return max(maps, of_parts + items)
+        """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
+        maps = self.threads // 32 * -(-self.level.n_nodes // 32) * 4
+        return max(maps, sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4)))
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
@@ -168,14 +168,11 @@ class GpuSearch(Search):
     def _scratch_bytes(self, most_parts: int) -> int:
         """Bytes that a block takes (`cut_scratch` of the kernel)."""
         n, n_nets, n_pins, n_sources = self._fine[-4:]
-        entries = max(n_nets, most_parts + 1) * most_parts
+        entries, gains = max(n_nets, most_parts + 1) * most_parts, n * most_parts
+        covered = 4 * gains * self.level.counts.shape[1]
+        sizes = (8 * entries, 8 * entries, 8 * gains, 8 * n, 24 * (n_pins + n_sources), 4 * entries)
         graph = _graph_bytes(n, n_nets, n_pins, n_sources, len(self.limits))
-        marks = 4 * 2 * (n_pins + n_sources)
-        return (
-            graph
-            + sum(_padded(b) for b in (8 * entries, 8 * entries, 8 * n, 4 * entries, marks))
-            + 7 * _padded(4 * n)
-        )
+        return graph + sum(_padded(b) for b in (*sizes, covered, *8 * (4 * n,)))
 
 
 def _padded(n_bytes: int) -> int:
