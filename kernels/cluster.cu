@@ -132,7 +132,7 @@ __device__ __forceinline__ void accept(const Clustering& in, i32 u, const i32* i
         bool fits = v >= 0;
         i64 totals[N_LOADS];
         for (i32 r = 0; r < N_LOADS; ++r) {
-            totals[r] = taken[r] + sum_up_to(v >= 0 ? own_load(in, v, r) : 0);
+            totals[r] = taken[r] + scan_warp(v >= 0 ? own_load(in, v, r) : 0);
             fits &= totals[r] <= room[r];
         }
         accepted = __ballot_sync(ALL_LANES, fits);

@@ -16,16 +16,6 @@ const i32 WARP_WORDS = 512;      // of shared memory of a warp: a table with roo
 const i32 SCRATCH_BYTES = 1024;  // of shared memory of a block before that
 const i32 GATE_WORDS = 16;       // of global memory, zero before a launch: a line of its own
 
-// Sum of the values of this lane and those before it.
-__device__ __forceinline__ i64 sum_up_to(i64 value) {
-    const i32 lane = threadIdx.x & 31;
-    for (i32 step = 1; step < 32; step *= 2) {
-        const i64 other = __shfl_sync(ALL_LANES, value, lane >= step ? lane - step : lane);
-        if (lane >= step) value += other;
-    }
-    return value;
-}
-
 // The blocks of a launch.
 struct Grid {
     u64* gate;
@@ -60,11 +50,11 @@ struct Grid {
     // The sum of the values of the block's threads before this one; total = that of all of them.
     __device__ __forceinline__ i64 sum_before(i64 value, i64& total) const {
         const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-        const i64 up_to = sum_up_to(value);
+        const i64 up_to = scan_warp(value);
         if (lane == 31) scratch[warp] = up_to;
         __syncthreads();
         if (warp == 0) {
-            const i64 own = lane < n_warps ? scratch[lane] : 0, sums = sum_up_to(own);
+            const i64 own = lane < n_warps ? scratch[lane] : 0, sums = scan_warp(own);
             scratch[lane] = sums - own;
             if (lane == 31) scratch[32] = sums;
         }
@@ -177,7 +167,7 @@ struct BitSet {
         i64 place = __shfl_sync(ALL_LANES, grid.sum_before(n, total), 0);
         for (i64 base = begin; base < end; base += 32) {
             u32 word = base + lane < end ? words[base + lane] : 0;
-            const i64 own = __popc(word), up_to = sum_up_to(own);
+            const i64 own = __popc(word), up_to = scan_warp(own);
             for (i64 at = place + up_to - own; word != 0; word &= word - 1)
                 out[at++] = static_cast<i32>(first + 32 * (base + lane) + __ffs(word) - 1);
             place += __shfl_sync(ALL_LANES, up_to, 31);

@@ -1,24 +1,6 @@
 // Passes over rows of ids in CSR form, and lists of rows by the size of the table they need.
 #include "common.cuh"
 
-// target[index[i], :] += values[i, :].
-// Parallel over the n x width values; reads index and values once, adds into target by atomics.
-// Deterministic: wrapping integer sums.
-extern "C" __global__ void scatter_add(i64* target, const i64* index, const i64* values, i64 n, i64 width) {
-    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= n * width) return;
-    const i64 row = i / width;
-    add64(target + index[row] * width + (i - row * width), values[i]);
-}
-
-// The same with 32-bit indices.
-extern "C" __global__ void scatter_add32(i64* target, const i32* index, const i64* values, i64 n, i64 width) {
-    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= n * width) return;
-    const i64 row = i / width;
-    add64(target + index[row] * width + (i - row * width), values[i]);
-}
-
 // sums[row * sum_stride] += sum over the row's items of values[item * value_stride].
 // Parallel over chunks of items (see add_rows); gathers values.
 extern "C" __global__ void sum_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,

@@ -147,14 +147,6 @@ class GpuRows:
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
 
-    def add_at(self, target: Array, index: Array, values: Array) -> None:
-        """target[index] += values (int64), with repeated indices adding up."""
-        name = "scatter_add32" if index.dtype == np.int32 else "scatter_add"
-        width = values.shape[1] if values.ndim == 2 else 1
-        n = len(index)
-        index, values = (self.xp.ascontiguousarray(a) for a in (index, values))
-        self._run("rows", name, n * width, target, index, values, n, width)
-
     def _slices(self, offsets: Array, n_items: int, most: int) -> list[tuple[int, int, int, int]]:
         """Rows in order, cut where about `most` items are full: (first row, last + 1, their items)."""
         xp, n = self.xp, len(offsets) - 1

@@ -182,11 +182,11 @@ def test_planned_before_it_starts(monkeypatch: pytest.MonkeyPatch, spare: int) -
     [
         (
             cupy_on_host.cuda.driver.CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS:\n bad"),
-            "the GPU failed at or before kernel 'scatter_add': CUDA_ERROR_ILLEGAL_ADDRESS: bad",
+            "the GPU failed at or before kernel 'sum_rows': CUDA_ERROR_ILLEGAL_ADDRESS: bad",
         ),
         (
             cupy_on_host.cuda.memory.OutOfMemoryError("Out of memory allocating 1 byte"),
-            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'scatter_add'",
+            "the GPU is out of memory: 64.0 GiB in all, 64.0 GiB free (at kernel 'sum_rows'",
         ),
     ],
 )
@@ -194,13 +194,15 @@ def test_faults_name_the_kernel(
     monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
     engine = start_gpu(GpuEngine, "emulated")
+    level = twins.random_level(np.random.default_rng(0), n_nodes=9, n_nets=5, mean_pins=3)
+    level = engine.upload(level)
 
     def fail(*args: Any, **named: Any) -> None:
         raise error
 
     monkeypatch.setattr(cupy_on_host.RawKernel, "__call__", fail)
     with pytest.raises(EngineError, match=re.escape(words)), engine.guard():
-        engine.add_at(*(engine.from_host(np.arange(3)) for _ in range(3)))
+        engine.node_loads(level)
 
 
 def test_kernels_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:

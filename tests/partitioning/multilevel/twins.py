@@ -104,19 +104,6 @@ def moves_of(engine: Any, moves: Any) -> Results:
     return {f: a if f == "targets" else a[chosen] for f, a in host.items()}
 
 
-def step_tools(engine: Any, level: Level, rng: np.random.Generator) -> Results:
-    index = rng.integers(0, 7, level.n_nodes)
-    table = rng.integers(-(2**40), 2**40, (level.n_nodes, 2))
-    on = engine.from_host
-    wide, narrow = on(np.zeros((7, 2), np.int64)), on(np.zeros((7, 2), np.int64))
-    engine.add_at(wide, on(index), on(table))
-    engine.add_at(narrow, on(index.astype(np.int32)), on(table))
-    return {
-        "add_at": engine.to_host(wide),
-        "add_at32": engine.to_host(narrow),
-    }
-
-
 def step_measure(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     found: Results = {}
     for n_parts in (1, 7, 300, max(level.n_nodes, 1)):
