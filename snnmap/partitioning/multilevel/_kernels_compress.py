@@ -20,6 +20,16 @@ def mark_pins(net_offsets, net_pins, marks, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def find_unmarked(items, marks, places, start, stop):
+    """places[start : start + n] = where unmarked items stand in items[start:stop]; returns n."""
+    n = 0
+    for i in range(uint64(start), uint64(stop)):
+        places[start + n] = i
+        n += not marks[np.uint32(items[i])]
+    return n
+
+
+@njit(cache=True, nogil=True)
 def sign_inbound(
     net_offsets, net_pins, source_offsets, source_nodes, classes, signatures, low, high
 ):
@@ -288,27 +298,41 @@ def contract_runs(
     """
     seen = np.full(n_clusters, -1, np.int32)
     place = np.full(n_clusters, -1, np.int64)
-    met, before = np.empty(n_clusters, np.int32), np.empty(n_clusters, np.int32)
-    n_before = np.int64(-1)
+    met = np.empty((2, n_clusters), np.int32)  # what this and the last row's nets met
+    now, before = uint64(0), uint64(1)
+    largest = np.int64(0)
+    for g in range(start, stop):
+        largest = max(largest, net_offsets[g + 1] - net_offsets[g])
+    raw = np.empty(largest, np.int32)  # the clusters of the last net's pins, one by one
+    n_raw, n_before = np.int64(-1), np.int64(-1)
     row = np.int64(start) - 1
     end = net_offsets[start]
     first_source = last_source = source_offsets[start]
     for g in range(start, stop):
-        mark = np.int32(g)
-        n = np.int64(0)
-        same = True
-        for j in range(uint64(net_offsets[g]), uint64(net_offsets[g + 1])):
-            u = clusters[np.uint32(net_pins[j])]
-            if seen[np.uint32(u)] != mark:
-                seen[np.uint32(u)] = mark
-                met[n] = u
-                same &= before[n] == u
-                n += 1
-        if not same or n != n_before:
-            met, before = before, met
+        first, size = uint64(net_offsets[g]), net_offsets[g + 1] - net_offsets[g]
+        same = size == n_raw
+        if same:
+            for i in range(uint64(size)):
+                same &= raw[i] == clusters[np.uint32(net_pins[first + i])]
+        if not same:
+            n_raw, n, last = size, np.int64(0), np.int32(-1)
+            mark = np.int32(g)
+            same = True
+            for i in range(uint64(size)):
+                u = clusters[np.uint32(net_pins[first + i])]
+                raw[i] = u
+                if u != last and seen[np.uint32(u)] != mark:
+                    seen[np.uint32(u)] = mark
+                    met[now, n] = u
+                    same &= met[before, n] == u
+                    n += 1
+                last = u
+            same &= n == n_before
+        if not same:
+            now, before = before, now
             n_before = n
             for i in range(n):
-                pins[end + i] = before[i]
+                pins[end + i] = met[before, i]
             sort_range(pins, end, end + n)
             end += n
             row += 1

@@ -203,12 +203,6 @@ def propose_moves(
                 overfull |= loads[a, r] > limits[r]
             if not overfull:
                 continue
-        for t in range(n_touched):
-            gathered[touched[t]] -= outward[touched[t]]
-            outward[touched[t]] = 0
-        for t in range(n_inward, n_touched):
-            marked[touched[t]] = False
-        n_touched = n_inward
         first, size = node_offsets[v], node_offsets[v + 1] - node_offsets[v]
         # Twins in one part find the same: there no net has one of them as its only pin.
         same = (
@@ -220,10 +214,18 @@ def propose_moves(
                     same = False
                     break
         first_out, last_out = out_offsets[v], out_offsets[v + 1]
-        if not same:
+        if same:
+            for t in range(n_touched):
+                gathered[touched[t]] -= outward[touched[t]]
+                outward[touched[t]] = 0
+            for t in range(n_inward, n_touched):
+                marked[touched[t]] = False
+            n_touched = n_inward
+        else:
             for t in range(n_touched):
                 p = touched[t]
                 gathered[p] = 0
+                outward[p] = 0
                 marked[p] = False
                 for c in range(n_distinct):
                     shared[p, c] = 0

@@ -47,15 +47,17 @@ def replay_moves(
     outgoing = np.zeros((rows, n_distinct), np.int64)
     pins = np.zeros(n_parts, np.int64)
     sources = np.zeros(n_parts, np.int64)
-    events = np.empty(1024, np.int64)
+    largest = np.int64(0)
+    for g in range(start, stop):
+        if moving[g]:
+            size = net_offsets[g + 1] - net_offsets[g] + source_offsets[g + 1] - source_offsets[g]
+            largest = max(largest, size)
+    events = np.empty(largest, np.int64)
     for g in range(start, stop):
         if not moving[g]:
             continue
         first, last = net_offsets[g], net_offsets[g + 1]
         first_source, last_source = source_offsets[g], source_offsets[g + 1]
-        most = last - first + last_source - first_source
-        if most > len(events):
-            events = np.empty(2 * most, np.int64)
         n = np.int64(0)
         for j in range(first, last):
             if targets[net_pins[j]] >= 0:

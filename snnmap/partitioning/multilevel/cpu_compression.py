@@ -246,8 +246,16 @@ def _list_inputs(level: Level) -> Inputs:
     nodes = np.flatnonzero(~marks)
     if len(nodes) == 0:
         return Inputs(nodes, np.zeros(1, np.int64), np.zeros(0, np.int64))
-    entries = np.flatnonzero(~marks[level.source_nodes])
+    entries = _entries_of(level.source_nodes, marks)
     nets = np.searchsorted(level.source_offsets, entries, side="right") - 1
     ids = np.searchsorted(nodes, level.source_nodes[entries]).astype(np.int32)
     offsets, places = _csr.sort_places(ids, len(nodes))
     return Inputs(nodes, offsets, nets[places])
+
+
+def _entries_of(items: Array, marks: Array) -> Array:
+    """int32[...]: the places of items that are not marked."""
+    places = np.empty(len(items), np.int32)
+    bounds = chunk_bounds(len(items), thread_count())
+    counts = map_tasks(kcm.find_unmarked, [(items, marks, places, *ends) for ends in bounds])
+    return np.concatenate([places[a : a + n] for (a, _), n in zip(bounds, counts, strict=True)])
