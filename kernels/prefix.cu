@@ -13,6 +13,10 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_measure.cuh"
+#include "round_propose.cuh"
+#include "round_replay.cuh"
+#include "round_choose.cuh"
 
 // The moves of this block's share of the nodes, by rank, where the share begins in `sorted`.
 __device__ __noinline__ void sort_share(const Work& given) {

@@ -11,6 +11,10 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_measure.cuh"
+#include "round_propose.cuh"
+#include "round_replay.cuh"
+#include "round_choose.cuh"
 
 // The part with the largest free share, by its scarcest load; known to all threads.
 __device__ __noinline__ i64 find_haven(const Work& given) {

@@ -13,6 +13,10 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_measure.cuh"
+#include "round_propose.cuh"
+#include "round_replay.cuh"
+#include "round_choose.cuh"
 
 __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
     return in.targets[v] >= 0 && in.later[v] + in.gains[v] - in.plain_gains[v] > 0;

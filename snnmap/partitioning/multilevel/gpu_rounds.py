@@ -56,11 +56,13 @@ class GpuRounds(GpuChoosing):
     Attributes:
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
+        events_of_net: of a net at most so many moves that matter are compared in pairs.
         whole_rounds: whether to do so at all.
     """
 
     round_threads: int = 1024
     entries_of_net: int = 16
+    events_of_net: int = 4096
     whole_rounds: bool = True
 
     def refine_rounds(
@@ -224,7 +226,7 @@ class GpuRounds(GpuChoosing):
         return [
             *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            most_entries, piece, Room(_EVENT * most_events), most_events, words, ids, Room(8 * n),
+            most_entries, piece, Room(_EVENT * most_events), most_events, self.events_of_net, words, ids, Room(8 * n),
             *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),

@@ -204,7 +204,8 @@ def test_stops_between_launches(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
-    ("what", "value"), [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32)]
+    ("what", "value"),
+    [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32), ("events_of_net", 5)],
 )
 def test_gives_up_where_memory_is_short(
     gpu: GpuEngine, what: str, value: int, scheme: str, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,135 @@
+// Rounds in one launch: what each move does after all moves of better rank.
+#ifndef SNNMAP_ROUND_REPLAY_CUH
+#define SNNMAP_ROUND_REPLAY_CUH
+
+// What each event of net g does after all its events of better rank, where that may be something:
+// as long as more pins are in a part than leave it, neither leaving nor arriving there does anything;
+// other parts are open. Only events that touch an open part are listed and compared in pairs; they are
+// all that changes its pins. A node that is pin and source moves as a pin first. Adds to `later`, and
+// (LOADS) to the distinct loads that moves bring and take.
+// Parallel over pins, twice, and over pairs of listed events.
+template <bool LOADS, class G>
+__device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
+    u32 *pins = desk.table(group), *leaving = pins + 3 * n_parts;
+    const Sums sources(pins + n_parts, n_parts);
+    const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
+    const i64 first_source = in.source_offsets[g], last_source = in.source_offsets[g + 1];
+    bool some = false;
+    gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) {
+        if (b < 0) return;
+        some = true;
+        atomicAdd(leaving + in.parts[v], 1u);
+    });
+    for (i64 j = first_source + rank; j < last_source; j += size) some |= in.targets[in.source_nodes[j]] >= 0;
+    if (!any_of(group, some, desk.scratch)) return;
+    const Row row = in.rows[g];
+    for (i32 s = rank; s < row.size; s += size) {
+        const Entry entry = in.entries[row.first + s];
+        pins[entry.part] = static_cast<u32>(entry.pins);
+        const i64 waiting = in.waiting[row.first + s];
+        sources.low[entry.part] = static_cast<u32>(waiting);
+        sources.high[entry.part] = static_cast<u32>(waiting >> 32);
+    }
+    u32* cursor = desk.cursors + group.place();
+    Event* list = desk.list(group);
+    i64 room = desk.capacity(group), n = 0;
+    while (true) {
+        if (rank == 0) *cursor = 0;
+        group.sync();
+        const auto note = [&](i32 v, i32 b, i64 weight) {
+            if (b < 0) return;
+            const i32 a = in.parts[v];
+            if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
+            const u32 place = atomicAdd(cursor, 1u);
+            if (place < room)
+                list[place] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
+        };
+        gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) { note(v, b, -1); });
+        for (i64 j = first_source + rank; j < last_source; j += size)
+            note(in.source_nodes[j], in.targets[in.source_nodes[j]], in.source_weights[j]);
+        group.sync();
+        n = *cursor;
+        group.sync();
+        if (n <= room && n <= in.most_of_net) break;
+        i64 place = in.most_events;
+        if (rank == 0 && n <= in.most_of_net) place = static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(n)));
+        place = value_of_first(group, place, desk.scratch);
+        if (place + n > in.most_events) {
+            if (rank == 0) in.progress->gave_up = 1;
+            n = 0;
+            break;
+        }
+        list = in.events + place;
+        room = n;
+    }
+    for (i64 e = rank; e < n; e += size) {
+        const Event event = list[e];
+        const i32 a = event.from, b = event.to;
+        i64 pins_a = pins[a], pins_b = pins[b], sources_a = sources.get(a), sources_b = sources.get(b);
+        for (i64 i = 0; i < n; ++i) {
+            const Event other = list[i];
+            const bool same = other.node == event.node;
+            if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
+                continue;
+            const i32 into_a = (other.to == a) - (other.from == a), into_b = (other.to == b) - (other.from == b);
+            if (other.weight < 0) {
+                pins_a += into_a;
+                pins_b += into_b;
+            } else {
+                sources_a += into_a * other.weight;
+                sources_b += into_b * other.weight;
+            }
+        }
+        i64 gain = 0;
+        if (event.weight < 0) {
+            if (pins_a == 1) gain += row.weight - sources_a;
+            if (pins_b == 0) gain -= row.weight - sources_b;
+            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c) {
+                const i64 place = static_cast<i64>(event.node) * N_DISTINCT + c;
+                if (row.counts[c] == 0) continue;
+                if (pins_a == 1) add64(in.outgoing + place, row.counts[c]);
+                if (pins_b == 0) add64(in.incoming + place, row.counts[c]);
+            }
+        } else {
+            if (pins_b > 0) gain += event.weight;
+            if (pins_a > 0) gain -= event.weight;
+        }
+        if (gain != 0) add64(in.later + event.node, gain);
+    }
+    group.sync();
+    for (i32 s = rank; s < row.size; s += size) {
+        const i32 p = in.entries[row.first + s].part;
+        pins[p] = leaving[p] = 0;
+        sources.clear(p);
+    }
+    group.sync();
+}
+
+template <bool LOADS, class G>
+__device__ __noinline__ void replay_nets(const Work& given, G group, bool only_long) {
+    const Work work = given;
+    const Rounds& in = work.in;
+    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
+    for (i64 i = group.index(); i < n; i += group.number()) {
+        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
+        if (only_long || work.net_size(g) <= work.long_net()) replay_net<LOADS>(work, group, g);
+    }
+}
+
+template <bool LOADS>
+__device__ __forceinline__ void replay_all(const Work& work) {
+    const Rounds& in = work.in;
+    const Team team = {static_cast<i32>(in.table_warps)};
+    if (in.progress->n_long_nets != 0) replay_nets<LOADS>(work, Team::of_block(), true);
+    __syncthreads();
+    if (team.warps == 1)
+        replay_nets<LOADS>(work, Warp(), false);
+    else
+        replay_nets<LOADS>(work, team, false);
+    __syncthreads();
+}
+
+#endif
