@@ -214,6 +214,11 @@ void launch(void (*kernel)(A...), unsigned blocks, unsigned threads, size_t shar
     for (unsigned block = 0; block < blocks; block += together ? blocks : 1) {
         memset(dynamic_memory, 0xA5, dynamic_bytes);  // shared memory begins with anything
         run_blocks(block, together ? blocks : 1);
+        for (size_t i = 0; i < dynamic_bytes; ++i)
+            if (i % dynamic_stride >= shared && dynamic_memory[i] != 0xA5) {
+                fprintf(stderr, "a block writes beyond its shared memory\n");
+                abort();
+            }
     }
     free(dynamic_memory);
 }
