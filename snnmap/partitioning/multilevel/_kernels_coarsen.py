@@ -48,7 +48,7 @@ def rate_clusters(
     """
     n = len(leaders)
     gathered = np.zeros(n, np.int64)
-    touched = np.empty(n, np.int32)
+    touched = np.empty(n + 1, np.int32)
     for v in range(start, stop):
         targets[v] = -1
         if settled[v] or turns[v] != turn:
@@ -72,13 +72,18 @@ def rate_clusters(
                     continue
                 weight = net_weights[g] if side == 0 else out_weights[j]
                 score = (weight << 6) // size + 1
-                looked = min(net_offsets[g + 1] - net_offsets[g], max_pins)
-                for i in range(looked):
-                    u = leaders[net_pins[net_offsets[g] + i * size // looked]]
-                    if gathered[u] == 0:
-                        touched[n_touched] = u
-                        n_touched += 1
-                    gathered[u] += score
+                looked = min(size, max_pins)
+                stride, left, owed = size // looked, size % looked, np.int64(0)
+                place = net_offsets[g]
+                for _ in range(looked):  # the pins i * size // looked
+                    u = np.uint32(leaders[np.uint32(net_pins[uint64(place)])])
+                    owed += left
+                    place += stride + (owed >= looked)
+                    owed -= looked if owed >= looked else 0
+                    before = gathered[u]
+                    gathered[u] = before + score
+                    touched[n_touched] = u
+                    n_touched += before == 0
                 if side == 1:
                     continue
                 n_sources = source_offsets[g + 1] - source_offsets[g]

@@ -4,9 +4,40 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 from snnmap._rows import sort_range
+
+_BINS = 256  # most bins of a sort by rank
+_FEW = 24  # events that are sorted by comparing them
+
+
+@njit(cache=True, nogil=True)
+def sort_by_rank(events, scratch, n, n_ranks, bins):
+    """Sort events[:n], whose upper 32 bits are ranks below `n_ranks`, that lie about evenly."""
+    n_bins = 16
+    while n_bins < n and n_bins < _BINS:
+        n_bins *= 2
+    scale = (uint64(n_bins) << uint64(32)) // uint64(n_ranks)
+    for b in range(n_bins + 1):
+        bins[b] = 0
+    for i in range(n):
+        b = (uint64(events[i] >> 32) * scale) >> uint64(32)
+        bins[b + uint64(1)] += 1
+    for b in range(n_bins):
+        bins[b + 1] += bins[b]
+    for i in range(n):
+        b = (uint64(events[i] >> 32) * scale) >> uint64(32)
+        scratch[np.uint32(bins[b])] = events[i]
+        bins[b] += 1
+    first = np.int64(0)
+    for b in range(n_bins):
+        last = np.int64(bins[b])
+        if last - first > 1:
+            sort_range(scratch, first, last)
+        first = last
+    for i in range(n):
+        events[i] = scratch[i]
 
 
 @njit(cache=True, nogil=True)
@@ -52,17 +83,22 @@ def replay_moves(
         if moving[g]:
             size = net_offsets[g + 1] - net_offsets[g] + source_offsets[g + 1] - source_offsets[g]
             largest = max(largest, size)
-    events = np.empty(largest, np.int64)
+    events, sorted_events = np.empty(largest + 1, np.int64), np.empty(largest, np.int64)
+    n_ranks = np.int64(1)
+    for v in range(len(targets)):
+        if targets[v] >= 0:
+            n_ranks = max(n_ranks, ranks[v] + 1)
+    bins = np.empty(_BINS + 1, np.int32)
     for g in range(start, stop):
         if not moving[g]:
             continue
         first, last = net_offsets[g], net_offsets[g + 1]
         first_source, last_source = source_offsets[g], source_offsets[g + 1]
         n = np.int64(0)
-        for j in range(first, last):
-            if targets[net_pins[j]] >= 0:
-                events[n] = (np.int64(ranks[net_pins[j]]) << 32) | j - first
-                n += 1
+        for j in range(uint64(first), uint64(last)):
+            pin = np.uint32(net_pins[j])
+            events[n] = (np.int64(ranks[pin]) << 32) | np.int64(j - uint64(first))
+            n += targets[pin] >= 0
         for j in range(first_source, last_source):
             if targets[source_nodes[j]] >= 0:
                 events[n] = (
@@ -71,7 +107,9 @@ def replay_moves(
                 n += 1
         if n == 0:
             continue
-        if n > 1:
+        if n > _FEW:
+            sort_by_rank(events, sorted_events, n, n_ranks, bins)
+        elif n > 1:
             sort_range(events, np.int64(0), n)
         for s in range(offsets[g], offsets[g + 1]):
             pins[table_parts[s]] = table_pins[s]
