@@ -2,12 +2,76 @@
 #ifndef SNNMAP_ROUND_REPLAY_CUH
 #define SNNMAP_ROUND_REPLAY_CUH
 
+// What the halves of n listed events do: each event departs from one part and arrives at another. Sorted by
+// part and rank; prefix sums give the pins and the weight of sources there before each.
+// Parallel over halves.
+template <bool LOADS, class G>
+__device__ __noinline__ void replay_halves(const Work& work, G group, const Row& row, const Event* list, i64 n_events,
+                                           const u32* pins, const Sums& sources) {
+    const Rounds& in = work.in;
+    const i64 n = 2 * n_events, size = group.size();
+    i64* sum_pins = reinterpret_cast<i64*>(const_cast<Event*>(list) + n_events);
+    i64* sum_sources = sum_pins + n;
+    i32* halves = reinterpret_cast<i32*>(sum_sources + n);
+    const auto part_of = [&](i32 half) { return half & 1 ? list[half >> 1].to : list[half >> 1].from; };
+    for (i64 i = group.rank(); i < n; i += size) halves[i] = static_cast<i32>(i);
+    sort_by(group, halves, n, [&](i32 half, i32 other) {
+        const Event &one = list[half >> 1], &two = list[other >> 1];
+        const i32 p = part_of(half), q = part_of(other);
+        if (p != q) return p < q;
+        if (one.node == two.node) return one.weight < 0 && two.weight >= 0;
+        return ranks_before(one.gain, one.node, two.gain, two.node);
+    });
+    i64 carried_pins = 0, carried_sources = 0, total;
+    for (i64 base = 0; base < n; base += size) {
+        const i64 i = base + group.rank();
+        const i64 sign = i >= n ? 0 : halves[i] & 1 ? 1 : -1, weight = i < n ? list[halves[i] >> 1].weight : 0;
+        const i64 of_pins = carried_pins + scan(group, weight < 0 ? sign : 0, total, work.desk.scratch);
+        carried_pins += total;
+        const i64 of_sources = carried_sources + scan(group, weight < 0 ? 0 : sign * weight, total, work.desk.scratch);
+        carried_sources += total;
+        if (i >= n) continue;
+        sum_pins[i] = of_pins;
+        sum_sources[i] = of_sources;
+    }
+    group.sync();
+    for (i64 i = group.rank(); i < n; i += size) {
+        const i32 half = halves[i], p = part_of(half);
+        const Event event = list[half >> 1];
+        i64 low = 0, high = i;  // where the halves of part p begin
+        while (low < high) {
+            const i64 middle = (low + high) >> 1;
+            if (part_of(halves[middle]) < p)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        i64 here = pins[p], waiting = sources.get(p);
+        if (i > low) {
+            here += sum_pins[i - 1] - (low > 0 ? sum_pins[low - 1] : 0);
+            waiting += sum_sources[i - 1] - (low > 0 ? sum_sources[low - 1] : 0);
+        }
+        const bool arrives = (half & 1) != 0;
+        i64 gain = 0;
+        if (event.weight >= 0) {
+            if (here > 0) gain = arrives ? event.weight : -event.weight;
+        } else if (here == (arrives ? 0 : 1)) {
+            gain = arrives ? waiting - row.weight : row.weight - waiting;
+            i64* changed = (arrives ? in.incoming : in.outgoing) + static_cast<i64>(event.node) * N_DISTINCT;
+            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c)
+                if (row.counts[c] != 0) add64(changed + c, row.counts[c]);
+        }
+        if (gain != 0) add64(in.later + event.node, gain);
+    }
+    group.sync();
+}
+
 // What each event of net g does after all its events of better rank, where that may be something:
 // as long as more pins are in a part than leave it, neither leaving nor arriving there does anything;
 // other parts are open. Only events that touch an open part are listed and compared in pairs; they are
 // all that changes its pins. A node that is pin and source moves as a pin first. Adds to `later`, and
 // (LOADS) to the distinct loads that moves bring and take.
-// Parallel over pins, twice, and over pairs of listed events.
+// Parallel over pins, twice, and over pairs of listed events, or, where they are many, over their halves.
 template <bool LOADS, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
@@ -36,6 +100,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     u32* cursor = desk.cursors + group.place();
     Event* list = desk.list(group);
     i64 room = desk.capacity(group), n = 0;
+    bool pooled = false;
     while (true) {
         if (rank == 0) *cursor = 0;
         group.sync();
@@ -53,17 +118,22 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         group.sync();
         n = *cursor;
         group.sync();
-        if (n <= room && n <= in.most_of_net) break;
-        i64 place = in.most_events;
-        if (rank == 0 && n <= in.most_of_net) place = static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(n)));
+        const i64 wanted = n > in.most_of_net ? 3 * n : n;  // events, and room to sort their halves
+        if (pooled || wanted <= room) break;
+        i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(wanted))) : 0;
         place = value_of_first(group, place, desk.scratch);
-        if (place + n > in.most_events) {
+        if (place + wanted > in.most_events) {
             if (rank == 0) in.progress->gave_up = 1;
             n = 0;
             break;
         }
         list = in.events + place;
         room = n;
+        pooled = true;
+    }
+    if (n > in.most_of_net) {
+        replay_halves<LOADS>(work, group, row, list, n, pins, sources);
+        n = 0;
     }
     for (i64 e = rank; e < n; e += size) {
         const Event event = list[e];

@@ -81,7 +81,7 @@ struct Rounds {
     i64* waiting;  // weight of the sources of each entry
     i64 most_entries, piece;  // what a warp reserves at once
     Event* events;
-    i64 most_events, most_of_net;  // in all, and of a net: all pairs of these are compared
+    i64 most_events, most_of_net;  // in all; of a net where pairs are compared
     i64* sorted_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
     i64 *changed, *ranked_changes, *ranked_gains, *half_gains, *chunks;  // for the best prefix only

@@ -56,13 +56,11 @@ class GpuRounds(GpuChoosing):
     Attributes:
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
-        events_of_net: of a net at most so many moves that matter are compared in pairs.
         whole_rounds: whether to do so at all.
     """
 
     round_threads: int = 1024
     entries_of_net: int = 16
-    events_of_net: int = 4096
     whole_rounds: bool = True
 
     def refine_rounds(
@@ -217,7 +215,7 @@ class GpuRounds(GpuChoosing):
             node_team = more
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
-        most_events = min(n_items, self.slice_items // 2)
+        most_events = min(3 * n_items, self.slice_items // 2)
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
@@ -226,7 +224,7 @@ class GpuRounds(GpuChoosing):
         return [
             *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            most_entries, piece, Room(_EVENT * most_events), most_events, self.events_of_net, words, ids, Room(8 * n),
+            most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, words, ids, Room(8 * n),
             *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),

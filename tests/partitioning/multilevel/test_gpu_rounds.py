@@ -131,6 +131,21 @@ def test_repair_goes_on_where_a_launch_gave_up(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("few", [0, 5])
+@pytest.mark.parametrize("shape", ["two loads each", "many events", "long nets"])
+def test_nets_with_many_events(
+    gpu: GpuEngine, shape: str, few: int, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those are sorted."""
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "few_events", few)
+    level = twins.random_level(np.random.default_rng(6), **SHAPES[shape])
+    asked = (level, 6, 7, SCHEMES[scheme])
+    assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
+    assert gave_up == [False]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("threads", [128, 512])
 def test_teams_of_warps(
     gpu: GpuEngine, threads: int, scheme: str, monkeypatch: pytest.MonkeyPatch
@@ -205,7 +220,7 @@ def test_stops_between_launches(
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
     ("what", "value"),
-    [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32), ("events_of_net", 5)],
+    [("entries_of_net", 0), ("slice_items", 2), ("round_threads", 32)],
 )
 def test_gives_up_where_memory_is_short(
     gpu: GpuEngine, what: str, value: int, scheme: str, monkeypatch: pytest.MonkeyPatch
