@@ -12,7 +12,7 @@ from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count
 
 Array = np.ndarray[Any, Any]
 
-_MANY_ROWS = 1 << 14  # from here on rows are looked over before they are compared
+_MANY_ROWS = 1 << 17  # from here on rows are looked over before they are compared
 
 
 def offsets_of(counts: Array) -> Array:

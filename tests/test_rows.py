@@ -69,8 +69,11 @@ def test_the_heap_can_be_trimmed_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("n_ids", "repeats"), [(40_000, 0), (40_000, 4000), (60, 0), (10**6, 3)])
-def test_many_rows_are_grouped_by_their_ids(n_ids: int, repeats: int) -> None:
+def test_many_rows_are_grouped_by_their_ids(
+    n_ids: int, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows that mostly begin differently, rows that do not, far ids; some are empty, some equal."""
+    monkeypatch.setattr(_csr, "_MANY_ROWS", 10)
     rng = np.random.default_rng(repeats)
     rows = [
         np.unique(rng.integers(v, n_ids, rng.integers(0, 4))) for v in range(20_000) if v < n_ids
