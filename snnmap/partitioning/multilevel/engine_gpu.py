@@ -98,7 +98,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         if not GpuSearch.suits(on_host, config):
             return Search(on_host, limits, config, max_parts)
         levels = (on_host, self.bring(level))
-        return GpuSearch(self.device, levels, limits, config, max_parts, self.scratch_bytes)
+        return GpuSearch(self.device, levels, limits, config, max_parts, 2 * self.scratch_bytes)
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

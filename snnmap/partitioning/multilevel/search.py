@@ -65,6 +65,22 @@ class Search:
 
     # ---------------------------------------------------------------- building blocks
 
+    def cluster(self, levels: Levels, limits: Array, seed: int) -> bool:
+        """Add a level of clusters within the limits; False if nothing merges any more."""
+        level, config, widest = levels[-1][0], self.config, int(limits[0])
+        n, flat = level.n_nodes, tuple(level)
+        near = self.neighbours if level is self.level else kcl.find_neighbours(flat)
+        largest = int(level.resources[:, 0].max(initial=0))
+        average = int(self.totals[0]) // max(n, 1)
+        cap = min(widest, max(int(average * config.growth), largest))
+        target = int(n * config.shrink)
+        clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed)
+        if left > 0.98 * n and cap < widest:
+            clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
+        if left < n:
+            levels.append((contract_small(level, clusters, left), clusters))
+        return bool(left < n)
+
     def coarsen(self, number: int) -> tuple[Levels, Array, int]:
         """(levels from fine to coarse, parts of the coarsest, their number) of a hierarchy.
 
@@ -76,23 +92,11 @@ class Search:
         config, (low, high) = self.config, self.config.fill
         limits = self.limits * (low + (high - low) * number / max(config.hierarchies - 1, 1))
         limits = np.maximum(limits.astype(np.int64), np.minimum(self.largest, self.limits))
-        level, near, widest = self.level, self.neighbours, int(limits[0])
-        levels: Levels = [(level, _NO_MAP)]
-        while True:
-            n, flat, seed = level.n_nodes, tuple(level), 7919 * number + len(levels)
-            largest = int(level.resources[:, 0].max(initial=0))
-            average = int(self.totals[0]) // max(n, 1)
-            cap = min(widest, max(int(average * config.growth), largest))
-            target = int(n * config.shrink)
-            clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed)
-            if left > 0.98 * n and cap < widest:
-                clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
-            if left == n:
-                break
-            level = contract_small(level, clusters, left)
-            near = kcl.find_neighbours(tuple(level))
-            levels.append((level, clusters))
-        n_parts, parts = n, np.arange(n, dtype=np.int32)
+        levels: Levels = [(self.level, _NO_MAP)]
+        while self.cluster(levels, limits, 7919 * number + len(levels)):
+            pass
+        level = levels[-1][0]
+        n_parts, parts = level.n_nodes, np.arange(level.n_nodes, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
             n_parts = self.max_parts
             parts = self.join(level, n_parts)
