@@ -78,8 +78,8 @@ class SearchConfig:
     """
 
     population: int = 24
-    batch: int = 32
-    generations: int = 4
+    batch: int = 56
+    generations: int = 5
     shrink: float = 0.4
     growth: float = 4.0
     hierarchies: int = 8
@@ -170,7 +170,9 @@ PRESETS: dict[str, Config] = {
     "default": Config(),
     "quality": Config(
         compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
-        search=SearchConfig(population=48, batch=32, generations=60, restarts=4),
+        search=SearchConfig(
+            population=48, batch=32, generations=60, restarts=4, patience=100, hierarchies=48
+        ),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
         restart_pins=1 << 40,

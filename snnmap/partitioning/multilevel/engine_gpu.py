@@ -25,6 +25,9 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
+SEARCH_BYTES = 1 << 27
+"""What the search of the coarsest level may take beside 64 bytes for each pin of the network, and a quarter of what is free."""
+
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
@@ -34,6 +37,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
+        search_bytes: the most that the search of the coarsest level takes; it does with less, too.
 
     Raises:
         EngineError: CuPy, the driver or a device is missing, or the kernels do not compile.
@@ -43,6 +47,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     spills: bool = False
     kept_pins: int = KEPT_PINS
     kept_share: int = 4
+    search_bytes: int = SEARCH_BYTES
 
     def __init__(self) -> None:
         self.device = Device()
@@ -79,7 +84,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
-        self.device.keep_within(plan.needed)
+        self.search_bytes = 0 if self.spills else SEARCH_BYTES + 64 * level.n_pins
+        self.device.keep_within(plan.needed + self.search_bytes)
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:
@@ -98,7 +104,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         if not GpuSearch.suits(on_host, config):
             return Search(on_host, limits, config, max_parts)
         levels = (on_host, self.bring(level))
-        return GpuSearch(self.device, levels, limits, config, max_parts, 2 * self.scratch_bytes)
+        memory = min(self.search_bytes, self.device.free_bytes() // 4)
+        return GpuSearch(self.device, levels, limits, config, max_parts, memory)
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""
