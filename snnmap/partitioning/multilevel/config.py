@@ -82,7 +82,7 @@ class SearchConfig:
     generations: int = 5
     shrink: float = 0.4
     growth: float = 4.0
-    hierarchies: int = 8
+    hierarchies: int = 4
     passes: int = 1
     patience: int = 30
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
