@@ -92,12 +92,12 @@ def find_neighbours(level):
 
 
 @njit(cache=True, nogil=True)
-def cluster_nodes(level, neighbours, limits, cap, target, seed):
+def cluster_nodes(level, neighbours, limits, cap, target, within, seed):
     """Heavy-edge clustering: every node, in random order, joins the neighbouring cluster it shares most with.
 
     `neighbours` is what :func:`find_neighbours` found. A cluster keeps all `limits` exactly (the
-    union of its nets counts), and its first resource stays within `cap`. Stops at `target`
-    clusters. Returns (cluster of each node, number of clusters).
+    union of its nets counts), its first resource stays within `cap`, and it never crosses a border
+    of `within` (int64[n_nodes]). Stops at `target` clusters. Returns (cluster of each node, their number).
     """
     (_, _, _, _, _, node_offsets, node_nets, _, _, _, net_weights, counts, resources) = level
     near_offsets, near_nodes, near_scores = neighbours
@@ -130,6 +130,8 @@ def cluster_nodes(level, neighbours, limits, cap, target, seed):
         n_touched = 0
         for i in range(near_offsets[v], near_offsets[v + 1]):
             u = leaders[near_nodes[i]]
+            if within[u] != within[v]:
+                continue
             if scores[u] == 0:
                 touched[n_touched] = u
                 n_touched += 1

@@ -73,6 +73,9 @@ class SearchConfig:
         spare_parts: empty parts that refinement at the finest level may fill.
         fill: clusters fill parts to a share of the limits in this range, another in each hierarchy.
         overload_price: price by which partitions are compared.
+        deep: offspring on levels of more nodes than this are made through several levels, and every new
+            partition has a hierarchy of its own.
+        deep_growth, deep_patience: growth and patience there.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
     """
@@ -90,6 +93,9 @@ class SearchConfig:
     spare_parts: int = 1
     fill: tuple[float, float] = (0.9, 1.0)
     overload_price: float = 4096.0
+    deep: int = 6000
+    deep_growth: float = 2.0
+    deep_patience: int = 100
     most_work: int = 12_000_000
     restarts: int = 1
 
@@ -209,6 +215,7 @@ _AT_LEAST_ONE = {
     "coarsest",
     "step",
     "growth",
+    "deep_growth",
     "hierarchies",
 }
 _BELOW_ONE = {"shrink", "stall", "keep"}

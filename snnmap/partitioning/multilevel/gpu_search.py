@@ -75,7 +75,7 @@ class GpuSearch(Search):
         """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
-        small = 0 < level.n_nodes <= _MOST_NODES and n_parts <= _MOST_PARTS
+        small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES) and n_parts <= _MOST_PARTS
         return (
             small
             and max(
@@ -98,7 +98,7 @@ class GpuSearch(Search):
         starts: dict[
             int, tuple[Array, int, int, int]
         ] = {}  # by hierarchy: parts, their number, steps
-        for number in sorted({seed % self.config.hierarchies for seed in seeds}):
+        for number in sorted({seed % self.n_hierarchies for seed in seeds}):
             levels, parts, n_parts = self.coarsen(number)
             first, fine = len(steps), np.arange(self.level.n_nodes, dtype=np.int32)
             for depth, (level, clusters) in enumerate(levels[1:], 1):
@@ -107,7 +107,7 @@ class GpuSearch(Search):
                     steps.insert(first, (len(maps), level.n_nodes, depth))
                     maps.append(fine)
             starts[number] = (parts[fine], n_parts, first, len(steps) - first)
-        firsts = [starts[seed % self.config.hierarchies] for seed in seeds]
+        firsts = [starts[seed % self.n_hierarchies] for seed in seeds]
         tasks = [(seed, *start[1:], 0, 0, 0) for seed, start in zip(seeds, firsts, strict=True)]
         made = self._xp.asarray(np.stack([parts for parts, *_ in firsts]))
         return self._make(tasks, made, maps, steps)

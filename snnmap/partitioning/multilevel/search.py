@@ -26,7 +26,7 @@ from snnmap.partitioning.multilevel import _kernels_cluster as kcl
 from snnmap.partitioning.multilevel import _kernels_individual as ki
 from snnmap.partitioning.multilevel import _kernels_search as ks
 from snnmap.partitioning.multilevel.config import SearchConfig
-from snnmap.partitioning.multilevel.level import Level, contract_small
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level, contract_small, project
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
@@ -61,25 +61,38 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.neighbours = kcl.find_neighbours(tuple(level))
+        self.deep = level.n_nodes > config.deep
+        self.n_hierarchies = config.population if self.deep else config.hierarchies
         self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
 
     # ---------------------------------------------------------------- building blocks
 
-    def cluster(self, levels: Levels, limits: Array, seed: int) -> bool:
-        """Add a level of clusters within the limits; False if nothing merges any more."""
+    def cluster(
+        self, levels: Levels, limits: Array, seed: int, borders: Array | None = None
+    ) -> bool:
+        """Add a level of clusters within the limits; False if (nearly) nothing merges any more.
+
+        With `borders` (int64[n_nodes]) nodes on different sides stay apart, and clusters are of any size.
+        """
         level, config, widest = levels[-1][0], self.config, int(limits[0])
         n, flat = level.n_nodes, tuple(level)
         near = self.neighbours if level is self.level else kcl.find_neighbours(flat)
         largest = int(level.resources[:, 0].max(initial=0))
         average = int(self.totals[0]) // max(n, 1)
-        cap = min(widest, max(int(average * config.growth), largest))
-        target = int(n * config.shrink)
-        clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, seed)
+        growth = config.deep_growth if self.deep else config.growth
+        cap = min(widest, max(int(average * growth), largest))
+        target, within = int(n * config.shrink), borders
+        if within is None:
+            within = np.zeros(n, np.int64)
+        else:
+            cap = widest
+        clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, within, seed)
         if left > 0.98 * n and cap < widest:
-            clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, seed)
-        if left < n:
-            levels.append((contract_small(level, clusters, left), clusters))
-        return bool(left < n)
+            clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, within, seed)
+        if left == n or (borders is not None and left > 0.95 * n):
+            return False
+        levels.append((contract_small(level, clusters, left), clusters))
+        return True
 
     def coarsen(self, number: int) -> tuple[Levels, Array, int]:
         """(levels from fine to coarse, parts of the coarsest, their number) of a hierarchy.
@@ -90,7 +103,7 @@ class Search:
         if number in self._hierarchies:
             return self._hierarchies[number]
         config, (low, high) = self.config, self.config.fill
-        limits = self.limits * (low + (high - low) * number / max(config.hierarchies - 1, 1))
+        limits = self.limits * (low + (high - low) * number / max(self.n_hierarchies - 1, 1))
         limits = np.maximum(limits.astype(np.int64), np.minimum(self.largest, self.limits))
         levels: Levels = [(self.level, _NO_MAP)]
         while self.cluster(levels, limits, 7919 * number + len(levels)):
@@ -104,7 +117,7 @@ class Search:
 
     def coarsen_all(self, seeds: list[int]) -> None:
         """All hierarchies that partitions of these seeds start with, in parallel."""
-        numbers = sorted({seed % self.config.hierarchies for seed in seeds})
+        numbers = sorted({seed % self.n_hierarchies for seed in seeds})
         map_tasks(self.coarsen, [(number,) for number in numbers])
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
@@ -118,7 +131,8 @@ class Search:
                 n_parts += config.spare_parts
                 n_parts = n_parts if most is None else min(n_parts, most)
             if depth == 0 or len(parts) > n_parts * 5 // 4:
-                how = (prices, config.passes, config.patience, seed + depth)
+                patience = config.deep_patience if self.deep else config.patience
+                how = (prices, config.passes, patience, seed + depth)
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if depth:
                 parts = parts[clusters]
@@ -138,20 +152,27 @@ class Search:
 
     def create(self, seed: int) -> Individual:
         """A new partition."""
-        levels, parts, n_parts = self.coarsen(seed % self.config.hierarchies)
+        levels, parts, n_parts = self.coarsen(seed % self.n_hierarchies)
         return self.uncoarsen(levels, parts.copy(), n_parts, seed)
 
     def combine(self, first: Individual, second: Individual, seed: int) -> Individual:
         """Offspring that keeps what both parents agree on, refined from the better one.
 
-        What they agree on moves as one first; then nodes move alone.
+        What they agree on moves as one first, then nodes move alone; on large levels there are clusters of
+        nodes that both leave together in between.
         """
         better, other = (first, second) if first.cost <= second.cost else (second, first)
         pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
         agreed, blocks = np.unique(pairs, return_inverse=True)
         blocks, parts = blocks.astype(np.int32), (agreed // other.n_parts).astype(np.int32)
         levels: Levels = [(self.level, _NO_MAP)]
-        if len(agreed) < len(pairs):
+        if self.deep:
+            unlimited = np.full_like(self.limits, UNLIMITED)
+            while self.cluster(levels, unlimited, seed + len(levels), pairs):
+                clusters = levels[-1][1]
+                pairs = project(np, pairs, clusters, levels[-1][0].n_nodes)
+            parts = (pairs // other.n_parts).astype(np.int32)
+        elif len(agreed) < len(pairs):
             levels.append((contract_small(self.level, blocks, len(agreed)), blocks))
         else:
             parts = better.parts.copy()
