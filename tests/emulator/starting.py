@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 
 from snnmap.errors import EngineError
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from tests.emulator import cupy_on_host
 
 T = TypeVar("T")
@@ -23,9 +24,14 @@ def need_emulator() -> None:
         pytest.skip("*** SKIPPED: emulating CUDA needs g++ on x86-64 ***")
 
 
+FEW_THREADS = {"search_threads": 64, "round_threads": 64}  # of a block: fibers are slow
+
+
 def emulate(patch: pytest.MonkeyPatch) -> None:
-    """Let the emulator stand in for CuPy."""
+    """Let the emulator stand in for CuPy, with few threads in a block."""
     patch.setitem(sys.modules, "cupy", cupy_on_host)
+    for name, few in FEW_THREADS.items():
+        patch.setattr(GpuEngine, name, few)
 
 
 def start_gpu(make: Callable[[], T], kind: str) -> T:
@@ -38,4 +44,8 @@ def start_gpu(make: Callable[[], T], kind: str) -> T:
     need_emulator()
     with pytest.MonkeyPatch.context() as patch:
         emulate(patch)
-        return make()
+        made = make()
+    if isinstance(made, GpuEngine):
+        for name, few in FEW_THREADS.items():
+            setattr(made, name, few)
+    return made

@@ -38,6 +38,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
         search_bytes: the most that the search of the coarsest level takes; it does with less, too.
+        search_threads: of a block there.
 
     Raises:
         EngineError: CuPy, the driver or a device is missing, or the kernels do not compile.
@@ -48,6 +49,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     kept_pins: int = KEPT_PINS
     kept_share: int = 4
     search_bytes: int = SEARCH_BYTES
+    search_threads: int = 1024
 
     def __init__(self) -> None:
         self.device = Device()
@@ -105,7 +107,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
             return Search(on_host, limits, config, max_parts)
         levels = (on_host, self.bring(level))
         memory = min(self.search_bytes, self.device.free_bytes() // 4)
-        return GpuSearch(self.device, levels, limits, config, max_parts, memory)
+        return GpuSearch(
+            self.device, levels, limits, config, max_parts, memory, self.search_threads
+        )
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

@@ -20,13 +20,7 @@ _NO_LIMIT = 1 << 40
 
 
 class GpuSearch(Search):
-    """A search whose individuals are made, and lie, on the device (see the twin).
-
-    Attributes:
-        threads: of a block.
-    """
-
-    threads = 1024
+    """A search whose individuals are made, and lie, on the device (see the twin)."""
 
     def __init__(
         self,
@@ -36,6 +30,7 @@ class GpuSearch(Search):
         config: SearchConfig,
         max_parts: int | None,
         memory: int,
+        threads: int,
     ):
         """Prepare the level for all individuals.
 
@@ -46,10 +41,11 @@ class GpuSearch(Search):
             config: of the search.
             max_parts: most parts allowed, or None.
             memory: bytes that all blocks together may take, but one at least does.
+            threads: of a block.
         """
         super().__init__(levels[0], limits, config, max_parts)
         level = levels[1]
-        self._device, self._xp, self._memory = device, device.xp, memory
+        self._device, self._xp, self._memory, self._threads = device, device.xp, memory, threads
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
         self._defines = (
@@ -61,7 +57,7 @@ class GpuSearch(Search):
         identity = self._xp.empty(level.n_nodes, self._xp.int32)
         kernel = device.kernel("search", "prepare_search", self._defines)
         device.launch(
-            kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self.threads
+            kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
         )
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         self._factors = self._xp.asarray(factors)
@@ -87,7 +83,7 @@ class GpuSearch(Search):
 
     def _shared_bytes(self, most_parts: int) -> int:
         """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
-        maps = self.threads // 32 * -(-self.level.n_nodes // 32) * 4
+        maps = self._threads // 32 * -(-self.level.n_nodes // 32) * 4
         return max(maps, sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4)))
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
@@ -161,7 +157,7 @@ class GpuSearch(Search):
             each,
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
-        device.launch(kernel, blocks, args, self._shared_bytes(most), self.threads)
+        device.launch(kernel, blocks, args, self._shared_bytes(most), self._threads)
         for parts, (n_parts, connectivity, *over) in zip(made, xp.asnumpy(results), strict=True):
             yield self.weigh(parts, int(n_parts), int(connectivity), np.array(over))
 

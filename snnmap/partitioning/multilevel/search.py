@@ -102,7 +102,7 @@ class Search:
         """
         if number in self._hierarchies:
             return self._hierarchies[number]
-        config, (low, high) = self.config, self.config.fill
+        low, high = self.config.fill
         limits = self.limits * (low + (high - low) * number / max(self.n_hierarchies - 1, 1))
         limits = np.maximum(limits.astype(np.int64), np.minimum(self.largest, self.limits))
         levels: Levels = [(self.level, _NO_MAP)]

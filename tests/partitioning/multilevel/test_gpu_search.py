@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnmap.partitioning.multilevel import engine_gpu
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
@@ -22,12 +22,8 @@ BRIEF = SearchConfig(population=4, batch=3, generations=2)
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def gpu(request: pytest.FixtureRequest) -> Iterator[GpuEngine]:
-    engine = start_gpu(GpuEngine, request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "emulated":
-            patch.setattr(GpuSearch, "threads", 64)
-        yield engine
+def gpu(request: pytest.FixtureRequest) -> GpuEngine:
+    return start_gpu(GpuEngine, request.param)
 
 
 def compare(
@@ -77,13 +73,12 @@ def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:
     compare(gpu, level, 45, replace(BRIEF, passes=2, patience=9, population=2, generations=1))
 
 
-def test_blocks_take_turns_where_memory_is_short(gpu: GpuEngine) -> None:
+def test_blocks_take_turns_where_memory_is_short(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_gpu, "SEARCH_BYTES", -(1 << 40))
     level = random_level(np.random.default_rng(2), n_nodes=80, n_nets=60, mean_pins=5)
-    saved, gpu.scratch_bytes = gpu.scratch_bytes, 1
-    try:
-        compare(gpu, level, 4, BRIEF)
-    finally:
-        gpu.scratch_bytes = saved
+    compare(gpu, level, 4, BRIEF)
 
 
 def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
