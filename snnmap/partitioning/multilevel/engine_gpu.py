@@ -25,7 +25,7 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-SEARCH_BYTES = 1 << 27
+SEARCH_BYTES = 112 << 20
 """What the search of the coarsest level may take beside 64 bytes for each pin of the network, and a quarter of what is free."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
@@ -37,6 +37,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
+        planned_bytes: that the work takes, the search apart.
         search_bytes: the most that the search of the coarsest level takes; it does with less, too.
         search_threads: of a block there.
 
@@ -48,6 +49,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     spills: bool = False
     kept_pins: int = KEPT_PINS
     kept_share: int = 4
+    planned_bytes: int = 0
     search_bytes: int = SEARCH_BYTES
     search_threads: int = 1024
 
@@ -87,7 +89,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
         self.search_bytes = 0 if self.spills else SEARCH_BYTES + 64 * level.n_pins
-        self.device.keep_within(plan.needed + self.search_bytes)
+        self.planned_bytes = plan.needed
+        self.device.keep_within(plan.needed)
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:
@@ -107,6 +110,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
             return Search(on_host, limits, config, max_parts)
         levels = (on_host, self.bring(level))
         memory = min(self.search_bytes, self.device.free_bytes() // 4)
+        self.device.keep_within(self.planned_bytes + memory)
         return GpuSearch(
             self.device, levels, limits, config, max_parts, memory, self.search_threads
         )

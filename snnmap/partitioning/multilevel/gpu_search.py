@@ -59,6 +59,7 @@ class GpuSearch(Search):
         device.launch(
             kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
         )
+        self._scratch = self._xp.empty(0, self._xp.uint8)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         self._factors = self._xp.asarray(factors)
         self._limits, self._totals = (self._xp.asarray(a) for a in (limits, self.totals))
@@ -131,7 +132,13 @@ class GpuSearch(Search):
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         each = self._scratch_bytes(most)
-        blocks = max(1, min(len(tasks), device.multiprocessors, self._memory // each))
+        if (
+            len(self._scratch) < each
+        ):  # once for all generations, whose partitions have about as many parts
+            at_once = min(max(config.population, config.batch), device.multiprocessors)
+            self._scratch = xp.empty(0, xp.uint8)
+            self._scratch = xp.empty(max(each, min(at_once * each, self._memory)), xp.uint8)
+        blocks = min(len(tasks), device.multiprocessors, len(self._scratch) // each)
         width = 2 + len(self.limits)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
@@ -153,7 +160,7 @@ class GpuSearch(Search):
             self._totals,
             made,
             results,
-            xp.empty(blocks * each, xp.uint8),
+            self._scratch,
             each,
         )
         kernel = device.kernel("search", "make_individuals", self._defines)

@@ -248,6 +248,6 @@ def test_the_limit_ends_with_the_work(gpu: GpuEngine) -> None:
     with gpu.guard():
         before = memory.live
         kept = gpu.upload(level)
-        assert pool.get_limit() == before + gpu.plan(level).lean + gpu.search_bytes
+        assert pool.get_limit() == before + gpu.plan(level).lean
     assert kept.n_nodes == 50
     assert pool.get_limit() == 0
