@@ -57,11 +57,13 @@ class GpuRounds(GpuChoosing):
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
         whole_rounds: whether to do so at all.
+        whole_parts: for so many parts at most: tables for more leave too few warps on a multiprocessor.
     """
 
     round_threads: int = 1024
     entries_of_net: int = 16
     whole_rounds: bool = True
+    whole_parts: int = 512
 
     def refine_rounds(
         self,
@@ -132,7 +134,8 @@ class GpuRounds(GpuChoosing):
         xp, blocks = self.xp, self.device.multiprocessors
         threads, team, shared = self._fit_tables(level, n_parts)
         n_items = level.n_pins + len(level.source_nodes)
-        if not self.whole_rounds or threads == 0 or max(n_items, 2 * level.n_nodes) >= 1 << 31:
+        fits = threads > 0 and max(n_items, 2 * level.n_nodes) < 1 << 31
+        if not self.whole_rounds or n_parts > self.whole_parts or not fits:
             return None
         if not turns or progress.expired():
             return Played(parts, 0, False)
