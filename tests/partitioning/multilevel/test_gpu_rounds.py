@@ -155,12 +155,25 @@ def test_teams_of_warps(
     monkeypatch.setattr(gpu, "round_threads", threads)
     room = 8192 + 24 * 1024 + (80 if threads == 128 else 160) * 1024
     monkeypatch.setattr(gpu.device, "shared_bytes", room)
+    monkeypatch.setattr(gpu, "whole_parts", 2000)
     level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=30)
     asked = (level, 8, 1300 if threads == 128 else 900, SCHEMES[scheme])
     team = gpu._fit_tables(level, asked[2])[1]
     assert team > 1
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
     assert gave_up == [False]
+
+
+def test_many_parts_take_one_step_after_the_other(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(2), n_nodes=60, n_nets=40, mean_pins=5)
+    for most, gives_up in ((7, True), (8, False)):
+        monkeypatch.setattr(gpu, "whole_parts", most)
+        asked = (level, 1, 8, SCHEMES["jet"])
+        assert (refined(gpu, *asked, rounds=2) == refined(CpuEngine(), *asked, rounds=2)).all()
+        assert gave_up[-1] is gives_up
 
 
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
