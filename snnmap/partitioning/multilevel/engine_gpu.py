@@ -25,7 +25,7 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-SEARCH_BYTES = 112 << 20
+SEARCH_BYTES = 148 << 20
 """What the search of the coarsest level may take beside 64 bytes for each pin of the network, and a quarter of what is free."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
