@@ -36,7 +36,10 @@ BAR_S = 2.0
 def run(name: str, preset: str, seed: int, repeat: int) -> dict[str, Any]:
     """One network: build and partition, again and again; verify the last."""
     times, load_before = [], os.getloadavg()[0]
+    network: Any = None
+    found: Any = None
     for _ in range(repeat + 1):
+        del network, found  # one network at a time, as in a process of its own
         before, started = os.times(), time.perf_counter()
         network = load_network(name)
         loaded = time.perf_counter()
