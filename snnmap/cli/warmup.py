@@ -81,8 +81,8 @@ def _unstructured(n_nodes: int = 4000, fan_out: int = 40) -> Hypergraph:
 def announce(progress: TerminalProgress, *, placing: bool = True) -> None:
     """Have the progress say that this run compiles, if it does and takes long.
 
-    What placement and traffic need is then compiled by a second process, while this one is busy
-    with the partitioner's part: Numba compiles on one core only, and both share the cache.
+    What refinement, placement and traffic need is then compiled by a second process, while this one
+    is busy with compression and search: Numba compiles on one core only, and both share the cache.
 
     Args:
         progress: who says it.
@@ -92,19 +92,23 @@ def announce(progress: TerminalProgress, *, placing: bool = True) -> None:
         return
     progress.excuse("first use: compiling (once; later runs start at once)")
     if placing and thread_count() > 1:
-        command = "from snnmap.cli.warmup import compile_placement; compile_placement()"
+        command = "from snnmap.cli.warmup import compile_later_steps; compile_later_steps()"
         quiet: Any = {f"std{name}": subprocess.DEVNULL for name in ("in", "out", "err")}
         helper = subprocess.Popen([sys.executable, "-c", command], **quiet)
         atexit.register(helper.wait)
 
 
-def compile_placement() -> None:
-    """Place and measure a few parts, so that all compiled code that this takes is in the cache."""
+def compile_later_steps() -> None:
+    """Refine, place and measure a few nodes, so that all compiled code that this takes is in the cache."""
     from snnmap.hardware import load_profile
+    from snnmap.limits import Limits
     from snnmap.partitioning.metrics import measure
+    from snnmap.partitioning.multilevel import partition_multilevel
     from snnmap.placement import place
     from snnmap.traffic import measure_traffic
 
+    few, unsearched = _unstructured(n_nodes=300, fan_out=8), {"coarsening": {"small_pins": 0}}
+    partition_multilevel(few, Limits(max_size=20, max_inbound=90), config=unsearched, engine="cpu")
     profile = load_profile("loihi64")
     parts = _unstructured(n_nodes=40, fan_out=8)
     measure(parts, np.arange(parts.n_nodes))

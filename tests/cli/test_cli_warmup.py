@@ -44,4 +44,4 @@ def test_a_second_process_helps_on_first_use(
 
 
 def test_what_the_second_process_runs() -> None:
-    warmup.compile_placement()
+    warmup.compile_later_steps()

@@ -48,7 +48,7 @@ class Table(NamedTuple):
 
 _NO_TABLE = Table(np.zeros(1, np.int64), *(np.zeros(0, t) for t in (np.int32, np.int32, np.int64)))
 _MANY, _MANY_OF_LARGE = 4, 16  # with more than one in so many nets changed, the table is made anew
-_LARGE_PINS = 1 << 22  # of levels where two tables matter
+_LARGE_PINS = 1 << 20  # of levels where two tables matter
 _OFTEN = 8  # with more than every eighth node on the move, all nets are looked at
 
 
