@@ -129,6 +129,23 @@ def _heap_trimmer() -> Callable[[int], int] | None:
         return None
 
 
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MOST = -1, -3, (1 << 31) - 1  # of mallopt
+
+
+@lru_cache(maxsize=1)
+def keep_heap() -> None:
+    """From now on, let the C library keep what is freed, large arrays too, until :func:`trim_heap`.
+
+    Where arrays of tens of megabytes come and go, fresh pages cost more than the passes over them.
+    """
+    try:
+        change = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not the GNU C library
+        return
+    for threshold in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+        change(threshold, _MOST)
+
+
 def trim_heap() -> None:
     """Return free pages of the heap to the system, where the C library knows how.
 

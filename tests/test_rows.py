@@ -68,6 +68,17 @@ def test_the_heap_can_be_trimmed_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     parallel.trim_heap()
 
 
+def test_the_heap_can_be_kept_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda *what: asked.append(what))
+    monkeypatch.setattr(parallel.ctypes, "CDLL", lambda name: library)
+    parallel.keep_heap.__wrapped__()
+    assert [threshold for threshold, _ in asked] == [-1, -3]  # of trimming, of mapping
+    monkeypatch.setattr(parallel.ctypes, "CDLL", lambda name: SimpleNamespace())
+    parallel.keep_heap.__wrapped__()
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize(("n_ids", "repeats"), [(40_000, 0), (40_000, 4000), (60, 0), (10**6, 3)])
 def test_many_rows_are_grouped_by_their_ids(
     n_ids: int, repeats: int, monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,8 @@ def solve(
     run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
         levels = compress(engine, finest.slim, limits, config.compression, progress)
+    if levels:
+        engine.keep_memory()
     if levels and n_pins > config.compression.whole_pins:
         coarse, chunks = levels[0]
         parts, valid = solve_levels(replace(run, finest=Finest(engine, coarse)), levels[1:], seed)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from snnmap import _csr
-from snnmap.parallel import chunk_bounds, for_chunks, map_tasks, thread_count, trim_heap
+from snnmap.parallel import chunk_bounds, for_chunks, keep_heap, map_tasks, thread_count, trim_heap
 from snnmap.partitioning.multilevel import _kernels_coarsen as kco
 from snnmap.partitioning.multilevel import _kernels_contract as kct
 from snnmap.partitioning.multilevel import _kernels_match as km
@@ -77,6 +77,7 @@ class CpuEngine(CpuCompression):
             has at most one in so many pins of the finest.
     """
 
+    keeps = False
     kept_pins, kept_share = 1 << 20, 8
 
     name = "cpu"
@@ -104,9 +105,15 @@ class CpuEngine(CpuCompression):
         """The whole level again."""
         return with_lists(level)
 
+    def keep_memory(self) -> None:
+        """Keep freed memory for what comes next: levels are small, and neurons many."""
+        keep_heap()
+        self.keeps = True
+
     def tidy(self) -> None:
-        """Give freed memory back to the system."""
-        trim_heap()
+        """Give freed memory back to the system, unless it is kept."""
+        if not self.keeps:
+            trim_heap()
 
     def to_host(self, array: Array) -> Array:
         """An array on the host."""

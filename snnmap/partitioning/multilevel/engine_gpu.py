@@ -128,6 +128,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         node_offsets, node_nets = self._transpose(level.net_offsets, level.net_pins, level.n_nodes)
         return level._replace(node_offsets=node_offsets, node_nets=node_nets)
 
+    def keep_memory(self) -> None:
+        """The pool keeps what is freed, as far as it is planned."""
+
     def tidy(self) -> None:
         """Forget what was kept for a level."""
         self._listed = (None, 0, None)
