@@ -177,7 +177,7 @@ PRESETS: dict[str, Config] = {
     "quality": Config(
         compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
         search=SearchConfig(
-            population=48, batch=32, generations=60, restarts=4, patience=100, hierarchies=48
+            population=48, batch=32, generations=60, restarts=6, deep=0, deep_growth=4.0
         ),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,
