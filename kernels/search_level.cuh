@@ -129,11 +129,7 @@ __device__ __noinline__ void scan_block(i64* values, i64 n) {
     for (i64 base = 0; base < n; base += blockDim.x) {
         const i64 i = base + threadIdx.x;
         const i64 own = i < n ? values[i] : 0;
-        i64 total = own;
-        for (i32 step = 1; step < 32; step *= 2) {
-            const i64 other = __shfl_sync(ALL_LANES, total, lane >= step ? lane - step : lane);
-            if (lane >= step) total += other;
-        }
+        const i64 total = scan_warp(own);
         if (lane == 31) sums[warp] = total;
         __syncthreads();
         i64 before = carry;

@@ -12,6 +12,7 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
 
@@ -48,10 +49,7 @@ class GpuSearch(Search):
         self._device, self._xp, self._memory, self._threads = device, device.xp, memory, threads
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
-        self._defines = (
-            f"-DN_ADDITIVE={level.resources.shape[1]}",
-            f"-DN_DISTINCT={level.counts.shape[1]}",
-        )
+        self._defines = defines_of(level)
         n_loads = len(limits)
         self._graph = self._xp.empty(_graph_bytes(*sizes, n_loads), self._xp.uint8)
         identity = self._xp.empty(level.n_nodes, self._xp.int32)
@@ -73,14 +71,9 @@ class GpuSearch(Search):
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
         small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES) and n_parts <= _MOST_PARTS
-        return (
-            small
-            and max(
-                max(level.n_nets, level.n_nodes) * n_parts,
-                int(level.counts.sum(axis=0).max(initial=0)),
-            )
-            < 1 << 31
-        )
+        places = max(level.n_nets, level.n_nodes) * n_parts
+        counts = int(level.counts.sum(axis=0).max(initial=0))
+        return small and max(places, counts) < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
         """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
@@ -89,13 +82,12 @@ class GpuSearch(Search):
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        self.coarsen_all(seeds)
+        numbers = self.coarsen_all(seeds)
         maps: list[Array] = []
         steps: list[tuple[int, int, int]] = []
-        starts: dict[
-            int, tuple[Array, int, int, int]
-        ] = {}  # by hierarchy: parts, their number, steps
-        for number in sorted({seed % self.n_hierarchies for seed in seeds}):
+        # By hierarchy: parts, their number, the first step and their number.
+        starts: dict[int, tuple[Array, int, int, int]] = {}
+        for number in numbers:
             levels, parts, n_parts = self.coarsen(number)
             first, fine = len(steps), np.arange(self.level.n_nodes, dtype=np.int32)
             for depth, (level, clusters) in enumerate(levels[1:], 1):
@@ -132,9 +124,7 @@ class GpuSearch(Search):
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         each = self._scratch_bytes(most)
-        if (
-            len(self._scratch) < each
-        ):  # once for all generations, whose partitions have about as many parts
+        if len(self._scratch) < each:  # once: later generations have about as many parts
             at_once = min(max(config.population, config.batch), device.multiprocessors)
             self._scratch = xp.empty(0, xp.uint8)
             self._scratch = xp.empty(max(each, min(at_once * each, self._memory)), xp.uint8)

@@ -115,10 +115,11 @@ class Search:
             parts = self.join(level, n_parts)
         return self._hierarchies.setdefault(number, (levels, parts, n_parts))
 
-    def coarsen_all(self, seeds: list[int]) -> None:
-        """All hierarchies that partitions of these seeds start with, in parallel."""
+    def coarsen_all(self, seeds: list[int]) -> list[int]:
+        """Make all hierarchies that partitions of these seeds start with, in parallel; their numbers."""
         numbers = sorted({seed % self.n_hierarchies for seed in seeds})
         map_tasks(self.coarsen, [(number,) for number in numbers])
+        return numbers
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
         """Refine from the coarsest level down to the finest, and weigh the result."""
@@ -163,19 +164,18 @@ class Search:
         """
         better, other = (first, second) if first.cost <= second.cost else (second, first)
         pairs = better.parts.astype(np.int64) * other.n_parts + other.parts
-        agreed, blocks = np.unique(pairs, return_inverse=True)
-        blocks, parts = blocks.astype(np.int32), (agreed // other.n_parts).astype(np.int32)
         levels: Levels = [(self.level, _NO_MAP)]
         if self.deep:
             unlimited = np.full_like(self.limits, UNLIMITED)
             while self.cluster(levels, unlimited, seed + len(levels), pairs):
-                clusters = levels[-1][1]
-                pairs = project(np, pairs, clusters, levels[-1][0].n_nodes)
-            parts = (pairs // other.n_parts).astype(np.int32)
-        elif len(agreed) < len(pairs):
-            levels.append((contract_small(self.level, blocks, len(agreed)), blocks))
+                pairs = project(np, pairs, levels[-1][1], levels[-1][0].n_nodes)
         else:
-            parts = better.parts.copy()
+            agreed, blocks = np.unique(pairs, return_inverse=True)
+            if len(agreed) < len(pairs):
+                blocks = blocks.astype(np.int32)
+                levels.append((contract_small(self.level, blocks, len(agreed)), blocks))
+                pairs = agreed
+        parts = (pairs // other.n_parts).astype(np.int32)
         return self.uncoarsen(levels, parts, better.n_parts, seed)
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
