@@ -116,7 +116,7 @@ class Search:
         return self._hierarchies.setdefault(number, (levels, parts, n_parts))
 
     def coarsen_all(self, seeds: list[int]) -> list[int]:
-        """Make all hierarchies that partitions of these seeds start with, in parallel; their numbers."""
+        """Make all hierarchies that new partitions of these seeds start with, at once; their numbers."""
         numbers = sorted({seed % self.n_hierarchies for seed in seeds})
         map_tasks(self.coarsen, [(number,) for number in numbers])
         return numbers
@@ -148,7 +148,12 @@ class Search:
     # ---------------------------------------------------------------- individuals
 
     def count_parts(self) -> int:
-        """Parts that a partition of this level starts with."""
+        """Parts that a partition of this level starts with.
+
+        Where new partitions need (nearly) all hierarchies anyway, all are made at once.
+        """
+        shared = self.config.population >= self.n_hierarchies and not self.deep
+        self.coarsen_all(list(range(self.n_hierarchies if shared else 1)))
         return self.coarsen(0)[2]
 
     def create(self, seed: int) -> Individual:
