@@ -30,18 +30,19 @@ extern "C" __launch_bounds__(1024, 1) __global__ void classify_nodes(
     DYNAMIC_SHARED(memory);
     Grid grid(state, memory, n_bytes);
     if (classes != nullptr) {
-        add_all_rows(grid, source_offsets, n_nets, source_nodes, n_sources, inward,
-                     [&](i32 v) { return mixed(classes[v], 5); });
-        add_all_rows(grid, net_offsets, n_nets, net_pins, n_pins, outward, [&](i32 v) { return mixed(classes[v], 9); });
+        add_all_rows(grid, source_offsets, n_nets, source_nodes, n_sources, reinterpret_cast<i64*>(inward), 1,
+                     [&](i64, i32 v) { return mixed(classes[v], 5); });
+        add_all_rows(grid, net_offsets, n_nets, net_pins, n_pins, reinterpret_cast<i64*>(outward), 1,
+                     [&](i64, i32 v) { return mixed(classes[v], 9); });
         grid.meet();
     }
     const bool again = classes != nullptr;
-    add_all_rows(grid, node_offsets, n_nodes, node_nets, n_pins, signatures, [&](i32 net) {
+    add_all_rows(grid, node_offsets, n_nodes, node_nets, n_pins, reinterpret_cast<i64*>(signatures), 1, [&](i64, i32 net) {
         if (!again) return mixed(net, 1);
         return source_offsets[net] == source_offsets[net + 1] ? mixed(net, 3) : inward[net];
     });
-    add_all_rows(grid, out_offsets, n_nodes, out_nets, n_sources, outbound,
-                 [&](i32 net) { return again ? mixed(outward[net], 11) : mixed(net, 77); });
+    add_all_rows(grid, out_offsets, n_nodes, out_nets, n_sources, reinterpret_cast<i64*>(outbound), 1,
+                 [&](i64, i32 net) { return again ? mixed(outward[net], 11) : mixed(net, 77); });
     grid.meet();
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
         if (node_offsets[v] == node_offsets[v + 1]) signatures[v] = outbound[v] ^ STEP;
@@ -111,7 +112,7 @@ extern "C" __global__ void count_chunks(const i64* offsets, const i64* sizes, i6
 
 // chunks[v] = chunk of node v, of those of at most about `largest` in size; `order` has the nodes by class.
 // Where `coarse` > 0, chunks[k] = chunk of that size that holds the k-th chunk instead; its last node decides.
-// Parallel over classes, then chunks of 16 nodes; `state` is zero at the start. Pure map after a scan.
+// Parallel over classes, then chunks of nodes; `state` is zero at the start. Pure map after a scan.
 extern "C" __launch_bounds__(1024, 1) __global__ void split_classes(const i32* order, const i64* offsets,
                                                                     const i64* sizes, i64 n_classes, i64 n_nodes,
                                                                     i64 largest, i64 coarse, u64* state, i64* firsts,
@@ -130,8 +131,9 @@ extern "C" __launch_bounds__(1024, 1) __global__ void split_classes(const i32* o
         grid.scan_share(totals + gridDim.x, n_classes, coarse_of,
                         [&](i64 c, i64, i64 first) { coarse_firsts[c] = first; });
     grid.meet();
-    for (i64 start = grid.thread() * CHUNK; start < n_nodes; start += grid.n_threads() * CHUNK) {
-        const i64 stop = smaller(start + CHUNK, n_nodes);
+    const i64 own = grid.chunk_of(n_nodes);
+    for (i64 start = grid.thread() * own; start < n_nodes; start += grid.n_threads() * own) {
+        const i64 stop = smaller(start + own, n_nodes);
         i64 c = row_of(offsets, n_classes, start);
         Split fine = split(c, largest);
         for (i64 i = start; i < stop; ++i) {

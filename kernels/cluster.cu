@@ -167,10 +167,9 @@ __device__ __forceinline__ i64 begin(const Clustering& in, Grid& grid) {
     if ((threadIdx.x & 31) == 0) atomicMax(in.state + LARGEST, static_cast<u64>(largest));
     grid.meet();
     for (i32 c = 0; c < N_DISTINCT; ++c)
-        for (i64 j = grid.thread() * CHUNK; j < in.n_pins; j += grid.n_threads() * CHUNK)
-            add_chunk(in.around.node_offsets, in.n_nodes, in.around.node_nets, in.n_pins, j,
-                      in.loads + N_ADDITIVE + c, N_LOADS,
-                      [&](i32 net) { return static_cast<u64>(in.counts[static_cast<i64>(net) * N_DISTINCT + c]); });
+        add_all_rows(grid, in.around.node_offsets, in.n_nodes, in.around.node_nets, in.n_pins,
+                     in.loads + N_ADDITIVE + c, N_LOADS,
+                     [&](i64, i32 net) { return static_cast<u64>(in.counts[static_cast<i64>(net) * N_DISTINCT + c]); });
     const i64 average = static_cast<i64>(in.state[TOTAL_SIZE]) / larger(in.n_nodes, 1);
     const i64 cap = static_cast<i64>(__dmul_rn(static_cast<double>(average), in.growth));
     grid.meet();

@@ -86,13 +86,15 @@ __device__ __forceinline__ i64 lower_bound(const T* items, i64 first, i64 last, 
 
 const int CHUNK = 16;  // consecutive items of a thread, so that long and short rows cost the same
 
-// sums[row * stride] += value_of(item) summed over the row's items, for the chunk that begins at item j.
-// Whatever row they belong to: reads items once, one atomic for each row. Deterministic: wrapping
-// integer sums.
+// sums[row * stride] += value_of(item) summed over the row's items, for one chunk of items a thread: a warp
+// reads 2 kB at a time. Whatever row they belong to: reads items once, one atomic for each row.
+// Deterministic: wrapping integer sums.
 template <class Value>
-__device__ __forceinline__ void add_chunk(const i64* offsets, i64 n_rows, const i32* items, i64 n_items, i64 j,
-                                          i64* sums, i64 stride, Value value_of) {
+__device__ __forceinline__ void add_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
+                                         i64* sums, i64 stride, Value value_of) {
+    i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
     const i64 stop = smaller(j + CHUNK, n_items);
+    if (j >= stop) return;
     i64 row = row_of(offsets, n_rows, j);
     while (j < stop) {
         const i64 end = smaller(offsets[row + 1], stop);
@@ -101,14 +103,6 @@ __device__ __forceinline__ void add_chunk(const i64* offsets, i64 n_rows, const 
         if (total != 0) add64(sums + row * stride, static_cast<i64>(total));
         ++row;
     }
-}
-
-// The same for one chunk of items a thread: a warp reads 2 kB at a time.
-template <class Value>
-__device__ __forceinline__ void add_rows(const i64* offsets, i64 n_rows, const i32* items, i64 n_items,
-                                         i64* sums, i64 stride, Value value_of) {
-    const i64 j = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * CHUNK;
-    if (j < n_items) add_chunk(offsets, n_rows, items, n_items, j, sums, stride, value_of);
 }
 
 // ------------------------------------------------------------------------------------ groups

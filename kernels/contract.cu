@@ -185,20 +185,15 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
 
     for (i64 net = grid.thread(); net < in.n_nets; net += grid.n_threads())
         in.groups[net] = in.numbers[first_net(in, net)];
-    for (i64 j = grid.thread() * CHUNK; j < in.n_sources; j += grid.n_threads() * CHUNK) {
-        const i64 stop = smaller(j + CHUNK, in.n_sources);
-        i64 net = row_of(in.source_offsets, in.n_nets, j);
-        for (i64 k = j; k < stop; ++k) {
-            while (k >= in.source_offsets[net + 1]) ++net;
-            const i64 cluster = in.clusters[in.source_nodes[k]], group = in.numbers[first_net(in, net)];
-            bool fresh;
-            const i64 slot = claim64(in.pair_keys, in.pair_slots, pair_key(group, cluster), fresh);
-            add64(in.pair_weights + slot, in.source_weights[k]);
-            if (!fresh) continue;
-            add64(in.source_counts + group, 1);
-            add64(in.out_counts + cluster, 1);
-        }
-    }
+    for_all_items(grid, in.source_offsets, in.n_nets, in.n_sources, [&](i64 net, i64 j) {
+        const i64 cluster = in.clusters[in.source_nodes[j]], group = in.numbers[first_net(in, net)];
+        bool fresh;
+        const i64 slot = claim64(in.pair_keys, in.pair_slots, pair_key(group, cluster), fresh);
+        add64(in.pair_weights + slot, in.source_weights[j]);
+        if (!fresh) return;
+        add64(in.source_counts + group, 1);
+        add64(in.out_counts + cluster, 1);
+    });
     grid.meet();
 
     const auto sources_of = [&](i64 net) { return in.source_counts[net]; };

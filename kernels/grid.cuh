@@ -32,6 +32,10 @@ struct Grid {
           n_gone(0) {}
     __device__ __forceinline__ i64 thread() const { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
     __device__ __forceinline__ i64 n_threads() const { return static_cast<i64>(gridDim.x) * blockDim.x; }
+    // Consecutive items of a thread: CHUNK of many, of few so many that all threads have some.
+    __device__ __forceinline__ i64 chunk_of(i64 n_items) const {
+        return smaller(larger((n_items + n_threads() - 1) / n_threads(), 1), CHUNK);
+    }
     __device__ __forceinline__ u32* own_words() const { return words + (threadIdx.x >> 5) * WARP_WORDS; }
 
     // Wait for all blocks; what they wrote before is seen afterwards.
@@ -230,12 +234,41 @@ __device__ __forceinline__ void for_long_rows(const i32* list, const u64* n_list
     for (i64 i = blockIdx.x; i < static_cast<i64>(*n_listed); i += gridDim.x) visit(static_cast<i64>(list[i]));
 }
 
-// sums[row] += value_of(item) summed over the row's items, by all blocks (see add_chunk).
+// Calls visit(row, j) for every item j of all rows, in chunks of consecutive items.
+template <class Visit>
+__device__ __forceinline__ void for_all_items(const Grid& grid, const i64* offsets, i64 n_rows, i64 n_items, Visit visit) {
+    const i64 chunk = grid.chunk_of(n_items);
+    for (i64 start = grid.thread() * chunk; start < n_items; start += grid.n_threads() * chunk) {
+        i64 row = row_of(offsets, n_rows, start);
+        for (i64 j = start; j < smaller(start + chunk, n_items); ++j) {
+            while (j >= offsets[row + 1]) ++row;
+            visit(row, j);
+        }
+    }
+}
+
+// sums[row * stride] += value_of(row, item) summed over the row's items. One atomic for each row of a chunk, or of
+// a warp whose chunks are of one row. Deterministic: wrapping integer sums.
 template <class Value>
 __device__ __forceinline__ void add_all_rows(const Grid& grid, const i64* offsets, i64 n_rows, const i32* items,
-                                             i64 n_items, u64* sums, Value value_of) {
-    for (i64 j = grid.thread() * CHUNK; j < n_items; j += grid.n_threads() * CHUNK)
-        add_chunk(offsets, n_rows, items, n_items, j, reinterpret_cast<i64*>(sums), 1, value_of);
+                                             i64 n_items, i64* sums, i64 stride, Value value_of) {
+    const i64 lane = threadIdx.x & 31, chunk = grid.chunk_of(n_items);
+    for (i64 base = (grid.thread() - lane) * chunk; base < n_items; base += grid.n_threads() * chunk) {
+        i64 j = base + lane * chunk, row = -1, total = 0;
+        const i64 stop = smaller(j + chunk, n_items);
+        if (j < stop) row = row_of(offsets, n_rows, j);
+        while (j < stop) {
+            for (; j >= offsets[row + 1]; total = 0) {
+                if (total != 0) add64(sums + row * stride, total);
+                ++row;
+            }
+            for (const i64 end = smaller(offsets[row + 1], stop); j < end; ++j)
+                total = static_cast<i64>(static_cast<u64>(total) + value_of(row, items[j]));
+        }
+        const bool one_row = __ballot_sync(ALL_LANES, row != __shfl_sync(ALL_LANES, row, 0) || row < 0) == 0;
+        if (one_row) total = sum_warp(total);
+        if (total != 0 && (lane == 0 || !one_row)) add64(sums + row * stride, total);
+    }
 }
 
 // Sort a row of distinct ids below n_ids in place, by a warp (at most SHORT_ROW ids) or a block.

@@ -20,16 +20,14 @@ extern "C" __launch_bounds__(1024, 1) __global__ void list_rows_of(const i64* of
     grid.scan_share(totals, n_ids, count_of, [&](i64 id, i64, i64 place) { new_offsets[id] = place; });
     if (grid.thread() == 0) new_offsets[n_ids] = n_items;
     grid.meet();
-    for (i64 start = grid.thread() * CHUNK; start < n_items; start += grid.n_threads() * CHUNK) {
-        const i64 stop = smaller(start + CHUNK, n_items);
-        i64 row = offsets ? row_of(offsets, n_rows, start) : start;
-        for (i64 j = start; j < stop; ++j) {
-            if (!offsets) row = j;
-            while (offsets && j >= offsets[row + 1]) ++row;
-            const u64 before = atomicAdd(counts + items[j], ~0ull) - 1;
-            rows[new_offsets[items[j]] + before] = static_cast<i32>(row);
-        }
-    }
+    const auto place = [&](i64 row, i64 j) {
+        const u64 before = atomicAdd(counts + items[j], ~0ull) - 1;
+        rows[new_offsets[items[j]] + before] = static_cast<i32>(row);
+    };
+    if (offsets != nullptr)
+        for_all_items(grid, offsets, n_rows, n_items, place);
+    else
+        for (i64 j = grid.thread(); j < n_items; j += grid.n_threads()) place(j, j);
     grid.meet();
     for_short_rows(grid, new_offsets, n_ids, long_lists, state + GATE_WORDS, [&](i64 id) {
         sort_row<false>(grid, rows + new_offsets[id], new_offsets[id + 1] - new_offsets[id], n_rows);

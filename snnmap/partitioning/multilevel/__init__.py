@@ -150,9 +150,7 @@ def solve_levels(run: Run, levels: list[tuple[Level, Array]], seed: int) -> tupl
             return numbers.astype(np.int32), best.valid
         most = run.problem.max_parts
         enough = most is None or best.n_parts <= most
-        if best.table is None:
-            best = run.examine(best.parts, best.n_parts)
-        merged, n_parts = run.merge(run.finest.slim, best, run.limits, hasty=enough)
+        merged, n_parts = run.merge(run.finest.slim, best, run.problem.limits, hasty=enough)
         return merged, best.valid and (most is None or n_parts <= most)
 
 

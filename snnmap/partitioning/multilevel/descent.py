@@ -63,7 +63,7 @@ def tighten(run: Run, levels: Hierarchy, coarse_parts: Array, n_parts: int, seed
     strict = replace(run, config=replace(run.config, refinement=knobs))
     parts = run.engine.from_host(coarse_parts)
     parts, start = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
-    return run.examine(parts, start.n_parts)
+    return run.weigh(parts, start.n_parts)
 
 
 def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
@@ -125,7 +125,7 @@ def uncoarsen(
             )
             parts, n_parts = state.parts, state.n_parts
         if depth == 0:
-            start = run.examine(parts, n_parts)
+            start = run.weigh(parts, n_parts)
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
         if depth < exact:
@@ -211,7 +211,7 @@ def complete(
         seed=seed + 101,
         progress=run.progress,
     )
-    return run.examine(parts, state.n_parts)
+    return run.weigh(parts, state.n_parts)
 
 
 def _polish_rounds(rounds: int, level: Level, knobs: RefinementConfig) -> int:
@@ -291,5 +291,5 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
     roomy = problem.limits.copy()
     distinct = roomy[level.resources.shape[1] :]
     distinct += distinct // 100 * config.merge_slack_percent
-    parts, n_parts = run.merge(level, state, run.engine.from_host(roomy))
+    parts, n_parts = run.merge(level, state, roomy)
     return run.engine.to_host(parts), n_parts, False

@@ -221,6 +221,17 @@ class CpuEngine(CpuCompression):
         """(connectivity, int64[n_loads] overload over all parts) on the host."""
         return int(connectivity), np.maximum(loads - limits, 0).sum(axis=0)
 
+    def weigh(
+        self, level: Level, limits: Array, parts: Array, n_parts: int
+    ) -> tuple[Table | None, int, Array, Array]:
+        """(table, or None where none is made on the way, connectivity, loads, overload) of a partition.
+
+        Connectivity and int64[n_loads] overload over all parts are on the host.
+        """
+        table, connectivity, loads = self.measure(level, parts, n_parts)
+        connectivity, overload = self.sum_up(level, limits, connectivity, loads)
+        return table, connectivity, loads, overload
+
     def propose(
         self,
         level: Level,

@@ -14,6 +14,24 @@ Array = Any  # of the engine's array library
 AT_ONCE = 10  # a turn merges at most one in so many parts, so that the closest go first
 
 
+def none_fit(loads: Array, limits: Array, n_additive: int) -> bool:
+    """Whether merging would change nothing, as a look at the least of each additive load tells.
+
+    No part is empty then, and no two keep the additive limits together. False means that it may be so still.
+
+    Args:
+        loads: int64[n_parts, n_loads] on the host, additive loads first.
+        limits: int64[n_loads] on the host.
+        n_additive: how many loads are additive.
+    """
+    if (loads[:, 0] <= 0).any():
+        return False
+    if len(loads) < 2:
+        return True
+    least = np.partition(loads[:, :n_additive], 1, axis=0)[:2].sum(axis=0)
+    return bool((least > limits[:n_additive]).any())
+
+
 def merge_parts(
     engine: Any,
     level: Level,

@@ -17,7 +17,7 @@ from snnmap.partitioning.multilevel.choosing import accept_prefix, make_moves
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.sequence import refine_in_sequence
-from snnmap.partitioning.multilevel.state import State, examine, price_overload
+from snnmap.partitioning.multilevel.state import State, examine, price_overload, weigh
 from snnmap.partitioning.multilevel.turns import Turn, plan_repair, plan_turns
 from snnmap.progress import SILENT, Progress
 
@@ -126,7 +126,7 @@ def repair(
     rounds when `progress` expires. `known` is the state of these parts, if they were measured.
     """
     turns = plan_repair(config, seed=seed)
-    state = known or examine(engine, level, limits, parts, n_parts)
+    state = known or weigh(engine, level, limits, parts, n_parts)
     while turns and not (state.valid or progress.expired()):
         grows = max_parts is None or n_parts < max_parts
         asked = (level, limits, state, turns, progress)
@@ -138,14 +138,14 @@ def repair(
             state, in_vain = _repair_once(engine, level, limits, state, turns[0], grows=grows)
         else:
             parts, n_played, in_vain = played
-            state = examine(engine, level, limits, parts, n_parts)
+            state = weigh(engine, level, limits, parts, n_parts)
         turns = turns[n_played:]
         if in_vain and not grows:
             break
         if in_vain:
             total = int((state.overload / engine.to_host(limits)).max()) + 1
             n_parts = min(n_parts + total, max_parts or n_parts + total)
-            state = examine(engine, level, limits, state.parts, n_parts)
+            state = weigh(engine, level, limits, state.parts, n_parts)
     return state
 
 

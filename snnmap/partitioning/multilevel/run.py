@@ -11,7 +11,8 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Level, Problem
-from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.partitioning.multilevel.merging import none_fit
+from snnmap.partitioning.multilevel.state import State, weigh
 from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
@@ -65,9 +66,9 @@ class Run:
         """The finest level, whole."""
         return self.finest.level
 
-    def examine(self, parts: Array, n_parts: int) -> State:
+    def weigh(self, parts: Array, n_parts: int) -> State:
         """Measure a partition of the finest level."""
-        return examine(self.engine, self.finest.slim, self.limits, parts, n_parts)
+        return weigh(self.engine, self.finest.slim, self.limits, parts, n_parts)
 
     def keep_parts(self, n_parts: int) -> bool:
         """Whether that many parts are left as they are."""
@@ -77,17 +78,19 @@ class Run:
     def merge(
         self, level: Level, state: State, limits: Array, *, hasty: bool = True
     ) -> tuple[Array, int]:
-        """Parts joined to the fewest within these limits.
+        """Parts joined to the fewest within these limits (int64[n_loads] on the host).
 
         Unless `hasty`, time does not matter: there are more parts than allowed.
         """
-        found: tuple[Array, int] = self.engine.merge_parts(
-            level,
-            state.parts,
-            state.n_parts,
-            state.loads,
-            state.table,
-            limits,
-            self.progress if hasty else SILENT,
+        engine, parts, n_parts = self.engine, state.parts, state.n_parts
+        if none_fit(engine.to_host(state.loads), limits, level.resources.shape[1]):
+            return parts, n_parts
+        table = state.table
+        if table is None:
+            table = engine.measure(level, parts, n_parts)[0]
+        progress = self.progress if hasty else SILENT
+        known = (parts, n_parts, state.loads, table)
+        found: tuple[Array, int] = engine.merge_parts(
+            level, *known, engine.from_host(limits), progress
         )
         return found

@@ -14,7 +14,16 @@ Array = Any  # of the engine's array library
 
 @dataclass(eq=False)
 class State:
-    """A partition of a level with what is known of it; `overload` is per load, summed over parts."""
+    """A partition of a level with what is known of it.
+
+    Attributes:
+        parts: int32[n_nodes].
+        n_parts: their number.
+        connectivity: constant apart.
+        loads: int64[n_parts, n_loads].
+        overload: int64[n_loads] on the host, summed over parts.
+        table: pins-per-part table, or None.
+    """
 
     parts: Array
     n_parts: int
@@ -55,6 +64,12 @@ def examine(
             level, known.take_table(), known.connectivity, known.loads, known.parts, parts, moved
         )
     connectivity, overload = engine.sum_up(level, limits, connectivity, loads)
+    return State(parts, n_parts, connectivity, loads, overload, table)
+
+
+def weigh(engine: Any, level: Level, limits: Array, parts: Array, n_parts: int) -> State:
+    """Measure a partition; without its table, unless the engine makes one on the way."""
+    table, connectivity, loads, overload = engine.weigh(level, limits, parts, n_parts)
     return State(parts, n_parts, connectivity, loads, overload, table)
 
 

@@ -15,7 +15,7 @@ from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.hierarchy import Hierarchy
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.refinement import repair
-from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.partitioning.multilevel.state import State, weigh
 from snnmap.progress import Progress
 
 Array = Any  # of the engine's array library
@@ -107,7 +107,7 @@ def secure(
 
     def packed(level: Level) -> State:
         found, n_found = pack(engine, level, limits)
-        return examine(engine, level, limits, engine.from_host(found), n_found)
+        return weigh(engine, level, limits, engine.from_host(found), n_found)
 
     def candidates() -> Iterator[tuple[State, bool]]:
         hasty = hasten(config, coarsest)
@@ -128,5 +128,5 @@ def secure(
             return state
         for clusters in reversed(levels.maps):
             fine = fine[clusters]
-        return examine(engine, levels.level(0), limits, fine, state.n_parts)
+        return weigh(engine, levels.level(0), limits, fine, state.n_parts)
     return None

@@ -108,6 +108,29 @@ def test_long_rows(
     compare(gpu, "compress", level, 5)
 
 
+@pytest.mark.parametrize("kept", [0, 1 << 16], ids=["global sums", "shared sums"])
+@pytest.mark.parametrize("window", [16, 1 << 30], ids=["windows", "one bitmap"])
+def test_weighing_long_nets_and_many_parts(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int, kept: int
+) -> None:
+    """Nets of more than a warp's pins; more parts than a warp's bits, and than a window's."""
+    monkeypatch.setattr(gpu, "window_bytes", window)
+    monkeypatch.setattr(gpu, "kept_bytes", kept)
+    rng = np.random.default_rng(6)
+    level = twins.random_level(rng, n_nodes=1500, n_nets=8, mean_pins=900, mean_sources=300)
+    compare(gpu, "weigh", level, 6)
+    n_parts = 17_000
+    parts = rng.integers(0, n_parts, 1500).astype(np.int32)
+    limits = twins.random_limits(rng, level, 700)
+    there = gpu.from_host(limits), gpu.from_host(parts), n_parts
+    _, connectivity, loads, overload = gpu.weigh(gpu.upload(level), *there)
+    _, *expected = CpuEngine().weigh(level, limits, parts, n_parts)
+    assert connectivity == expected[0]
+    assert (gpu.to_host(loads) == expected[1]).all()
+    assert (overload == expected[2]).all()
+    assert overload.any()
+
+
 @pytest.mark.parametrize("window", [2048, 1 << 30], ids=["ranges", "hashed"])
 def test_ratings_of_many_clusters(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int

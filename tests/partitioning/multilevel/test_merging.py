@@ -10,7 +10,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.level import pose_problem
-from snnmap.partitioning.multilevel.merging import fold_parts, merge_parts
+from snnmap.partitioning.multilevel.merging import fold_parts, merge_parts, none_fit
 from snnmap.partitioning.multilevel.refinement import examine
 from tests.strategies import hypergraphs
 
@@ -60,6 +60,32 @@ def test_the_closest_pair_goes_first():
     )
     assert merged.tolist() == [0, 0, 1, 1]
     assert n_parts == 2
+
+
+@given(hypergraphs(), st.integers(0, 1 << 20), st.integers(1, 6), st.integers(1, 9), st.booleans())
+def test_where_none_fit_merging_changes_nothing(hypergraph, seed, size, synapses, crowded):
+    limits = Limits(max_size=size, max_synapses=synapses)
+    problem = pose_problem(hypergraph.grouped(), limits)
+    level, engine = problem.level, CpuEngine()
+    n, rng = level.n_nodes, np.random.default_rng(seed)
+    n_parts = max(n // 3, 1) if crowded else n + 1
+    parts = rng.integers(0, n_parts, n).astype(np.int32)
+    state = examine(engine, level, problem.limits, parts, n_parts)
+    merged, n_left = merge_parts(
+        engine, level, parts, n_parts, state.loads, state.table, problem.limits
+    )
+    if none_fit(state.loads, problem.limits, 2):
+        assert (merged.tolist(), n_left) == (parts.tolist(), n_parts)
+
+
+def test_none_fit_looks_at_the_two_least_of_each_additive_load():
+    loads = np.array([[3, 1, 9], [2, 9, 9], [5, 8, 9]])
+    assert none_fit(loads, np.array([4, 99, 0]), 2)
+    assert none_fit(loads, np.array([99, 8, 0]), 2)
+    assert not none_fit(loads, np.array([5, 9, 0]), 2)
+    assert none_fit(loads[:1], np.array([99, 99, 99]), 2)
+    loads[0, 0] = 0  # an empty part goes
+    assert not none_fit(loads, np.array([1, 1, 0]), 2)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 8))

@@ -115,6 +115,20 @@ def step_measure(engine: Any, level: Level, rng: np.random.Generator) -> Results
     return found
 
 
+def step_weigh(engine: Any, level: Level, rng: np.random.Generator) -> Results:
+    found: Results = {}
+    host = engine.download(level)
+    for n_parts in (1, 7, 300, max(level.n_nodes, 1)):
+        parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
+        limits = random_limits(rng, host, n_parts)
+        given = engine.from_host(limits), engine.from_host(parts), n_parts
+        _, connectivity, loads, overload = engine.weigh(level, *given)
+        found[f"{n_parts} parts connectivity"] = connectivity
+        found[f"{n_parts} parts loads"] = engine.to_host(loads)
+        found[f"{n_parts} parts overload"] = overload
+    return found
+
+
 def step_moves(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     """Proposals, soft and strict, and their gains in sequence."""
     found: Results = {}
