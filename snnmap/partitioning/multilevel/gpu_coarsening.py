@@ -13,8 +13,8 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
 
-# Shared memory of ``cluster.cu``: picks of a block, picks and tables of its warps.
-_PICK_BYTES, _WARP_BYTES = 12 * 1024 + 16, 32 * (400 + 12 * 512)
+_TABLE_BYTES = 32 * 12 * 512  # shared memory of ``cluster.cu`` for the tables of a block's warps
+_ALL = 1 << 31  # bits: as much shared memory as there is
 
 
 class GpuCoarsening(GpuContraction):
@@ -39,21 +39,29 @@ class GpuCoarsening(GpuContraction):
         borders: Array | None,
     ) -> tuple[Array, int]:
         """(int32[n_nodes] cluster of each node, their number): see `coarsening.cluster_in_turns`."""
-        xp, n, device = self.xp, level.n_nodes, self.device
-        n_loads = level.resources.shape[1] + level.counts.shape[1]
-        zeroed = [GATE_WORDS + 3 + 2 * config.turns, n]
-        wide, narrow = [n + 1, device.multiprocessors, n * n_loads, n], 6 * [n // 2 + 1]
-        space = Space(xp, [*zeroed, *wide, *narrow, n // 8 + 1])
+        xp, n, turns = self.xp, level.n_nodes, config.turns
+        n_loads, n_sources = level.resources.shape[1] + level.counts.shape[1], len(level.out_nets)
+        zeroed = [GATE_WORDS + 3 + 6 * turns, n, n * n_loads, n, n // 2 + 1]
+        wide, narrow = [n, n, self.device.multiprocessors, n], 5 * [n // 2 + 1]
+        lists = [3 * turns * n // 2 + 1, n + 1, (level.n_pins + n_sources) // 2 + 1]
+        space = Space(xp, zeroed, [*wide, *narrow, *lists, n // 8 + 1])
         clusters = xp.empty(n, xp.int32)
         salt = (seed * 0xD1B54A32D192ED03 + 2**63) % 2**64 - 2**63
         growth = int(np.float64(config.growth).view(np.int64))
-        knobs = (config.turns, config.max_nets, config.max_pins, seed, salt, growth)
-        arrays = (*level[:11], level.counts, level.resources, limits, borders, n, level.n_pins)
-        args = (*arrays, *knobs, *space.pieces, clusters)
-        words = _PICK_BYTES, _WARP_BYTES
-        self._run_together(
-            "cluster", "cluster_nodes", 64 * n, *args, apart=words, defines=defines_of(level)
+        knobs = (turns, config.max_nets, config.max_pins, seed, salt, growth)
+        arrays = (
+            *level[:11],
+            level.counts,
+            level.resources,
+            limits,
+            borders,
+            n,
+            level.n_pins,
+            n_sources,
         )
+        args = (*arrays, *knobs, *space.pieces, clusters)
+        tables, defines = (0, _TABLE_BYTES), defines_of(level)
+        self._run_together("cluster", "cluster_nodes", _ALL, *args, apart=tables, defines=defines)
         return clusters, int(space.array[GATE_WORDS + 2])
 
     def rate_neighbours(

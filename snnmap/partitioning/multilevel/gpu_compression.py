@@ -24,8 +24,8 @@ class GpuCompression(GpuContraction):
         n_words = ((1 << bits) + n) // 32 + 1
         sums = [n_nets, n_nets, n, n]
         blocks = self.device.multiprocessors
-        words = [GATE_WORDS + 2, *sums, 32 * n_words, n_words // 2 + 1, n_words // 2 + 1, blocks]
-        space, numbers = Space(xp, words), xp.empty(n, xp.int32)
+        zeroed, marks = [GATE_WORDS + 2, *sums, 32 * n_words], n_words // 2 + 1
+        space, numbers = Space(xp, zeroed, [marks, marks, blocks]), xp.empty(n, xp.int32)
         sizes = (n_nets, level.n_pins, len(level.source_nodes), n)
         args = (*level[:4], *level[5:9], *sizes, classes, bits, n_words, *space.pieces, numbers)
         self._run_together("classes", "classify_nodes", 0, *args)
@@ -56,7 +56,7 @@ class GpuCompression(GpuContraction):
 
     def _split(self, classes: Classes, fine: int, coarse: int, n: int) -> Array:
         n_classes, blocks = len(classes.sizes), self.device.multiprocessors
-        space = Space(self.xp, [GATE_WORDS, n_classes, n_classes, 2 * blocks])
+        space = Space(self.xp, [GATE_WORDS], [n_classes, n_classes, 2 * blocks])
         chunks = self.xp.empty(n, self.xp.int32)
         args = (*classes, n_classes, len(classes.order), fine, coarse, *space.pieces, chunks)
         self._run_together("classes", "split_classes", 0, *args)

@@ -5,7 +5,7 @@ Launches whose blocks wait for each other: what a step needs of another one is t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -24,18 +24,27 @@ _SUMMARY = slice(2 * GATE_WORDS + 3, 2 * GATE_WORDS + 7)  # see `Counter` in con
 
 
 class Space:
-    """One array for all that a step keeps in between, zero at first; 8-byte words.
+    """All that a step keeps in between; 8-byte words.
 
     Args:
         xp: CuPy.
-        words: of each piece.
+        zeroed: words of each piece that is zero at first.
+        others: words of each piece that is anything at first.
+
+    Attributes:
+        array: uint64, the pieces that were zero.
+        pieces: addresses of all of them.
     """
 
-    def __init__(self, xp: Any, words: list[int]) -> None:
-        *starts, total = accumulate(words, initial=0)
-        self.array = xp.zeros(total, xp.uint64)
-        base = int(self.array.data.ptr)
-        self.pieces = [base + 8 * start for start in starts]
+    def __init__(self, xp: Any, zeroed: list[int], others: Sequence[int] = ()) -> None:
+        self.pieces: list[int] = []
+        made = []
+        for words, make in ((zeroed, xp.zeros), (others, xp.empty)):
+            *starts, total = accumulate(words, initial=0)
+            made.append(make(total, xp.uint64))
+            base = int(made[-1].data.ptr)
+            self.pieces += [base + 8 * start for start in starts]
+        self.array, self._others = made
 
 
 class GpuContraction(GpuRows):
@@ -68,7 +77,7 @@ class GpuContraction(GpuRows):
         zeroed = [3 * GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
         wide = [n_nets, n_nets + 1, n_nets + 1, n_clusters + 1, 2 * self.device.multiprocessors]
         narrow = [n // 2 + 1 for n in (6 * [n_nets] + [n_clusters])]
-        space = Space(xp, zeroed + wide + narrow)
+        space = Space(xp, zeroed, wide + narrow)
         arrays = (*level[:5], *level[10:], clusters, n_nets, n_sources, level.n_nodes, n_clusters)
         args = (*arrays, n_additive, n_distinct, self.hash_mask, *space.pieces, *tables)
         self._run_together("contract", "begin_contraction", max(n_clusters, n_nets), *args)
@@ -98,7 +107,7 @@ class GpuContraction(GpuRows):
         self, offsets: Array | None, items: Array, n_rows: int, n: int
     ) -> tuple[Array, Array]:
         xp = self.xp
-        space = Space(xp, [2 * GATE_WORDS, n, self.device.multiprocessors, n // 2 + 1])
+        space = Space(xp, [2 * GATE_WORDS, n], [self.device.multiprocessors, n // 2 + 1])
         found = xp.empty(n + 1, xp.int64), xp.empty(len(items), xp.int32)
         args = (offsets, items, n_rows, len(items), n, *space.pieces, *found)
         self._run_together("lists", "list_rows_of", n_rows, *args)

@@ -29,15 +29,14 @@ class GpuWeighing(GpuContraction):
         n_loads = len(limits)
         n_found, n_kept = 1 + n_loads + n_parts * n_loads, 8 * n_parts * n_loads
         n_kept = n_kept if n_kept <= self.kept_bytes else 0
-        words = [GATE_WORDS + 1, n_found, level.n_nets // 2 + 1]
-        space = Space(self.xp, words)
+        space = Space(self.xp, [GATE_WORDS + 1, n_found], [level.n_nets // 2 + 1])
         arrays = (*level[:5], *level[10:], limits, parts)
         sizes = (level.n_nets, level.n_nodes, n_parts, n_kept)
         args, defines = (*arrays, *sizes, *space.pieces), defines_of(level)
         self._run_together(
             "weigh", "weigh_parts", n_parts, *args, apart=(n_kept, 0), defines=defines
         )
-        found = space.array[words[0] : words[0] + n_found].view(np.int64)
+        found = space.array[GATE_WORDS + 1 :].view(np.int64)
         host = self.to_host(found)
         overload = host[1 + n_loads :].reshape(n_parts, n_loads) - host[1 : 1 + n_loads]
         loads = found[1 + n_loads :].reshape(n_parts, n_loads)

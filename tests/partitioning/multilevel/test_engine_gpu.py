@@ -131,7 +131,7 @@ def test_weighing_long_nets_and_many_parts(
     assert overload.any()
 
 
-@pytest.mark.parametrize("window", [2048, 1 << 30], ids=["ranges", "hashed"])
+@pytest.mark.parametrize("window", [2048, 12288, 1 << 30], ids=["ranges", "blocks", "teams"])
 def test_ratings_of_many_clusters(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:

@@ -1,0 +1,240 @@
+// Clustering: what is known of it; the nets that each node looks at; the best cluster around a node.
+#ifndef SNNMAP_CLUSTER_RATING_CUH
+#define SNNMAP_CLUSTER_RATING_CUH
+
+const i32 WARP_SLOTS = 512, TEAM_WARPS = 8, TEAM_SLOTS = TEAM_WARPS * WARP_SLOTS;  // of tables
+
+typedef unsigned char u8;
+
+struct Clustering {
+    Incidence around;
+    const i64 *counts, *resources, *limits;
+    const i32* borders;  // null: none
+    i64 n_nodes, n_pins, n_sources, n_turns;
+    u64 salt;       // of the turns
+    double growth;  // a cluster weighs at most so many average nodes
+    // zero at the start
+    u64* state;      // gate, then the fields of Counter
+    i64* n_suitors;  // of each cluster
+    i64 *loads, *visits;
+    i32* n_picks;
+    // anything at the start
+    i64 *first_suitors, *last_suitors, *totals, *scores;
+    i32 *turns, *targets, *suitors, *numbers, *leaders;
+    i32* lists;   // [kind, turn, node]: nodes of a turn by who rates them
+    i32* wanted;  // clusters with suitors; from n_nodes on, those with more than a warp sorts
+    i32* picks;   // nets that ratings look at, where the node's nets and those that it is a source of have room
+    u8* settled;
+    i32* clusters;
+};
+
+// Who rates a node: a warp, a team, a block.
+enum Kind { SHORT, MEDIUM, HUGE, N_KINDS };
+
+// Words of `state` after the gate: from N_LISTED on three lengths of lists for each turn, then for each turn
+// how many suitors there are, and how many clusters of either sort they want.
+enum Counter { TOTAL_SIZE = GATE_WORDS, LARGEST, N_CLUSTERS, N_LISTED };
+
+__device__ __forceinline__ u64& n_listed(const Clustering& in, i64 kind, i64 turn) {
+    return in.state[N_LISTED + N_KINDS * turn + kind];
+}
+
+__device__ __forceinline__ i32* list_of(const Clustering& in, i64 kind, i64 turn) {
+    return in.lists + (kind * in.n_turns + turn) * in.n_nodes;
+}
+
+__device__ __forceinline__ u64* suitors_in(const Clustering& in, i64 turn) {
+    return in.state + N_LISTED + N_KINDS * in.n_turns + 3 * turn;
+}
+
+__device__ __forceinline__ i64 own_load(const Clustering& in, i64 v, i32 r) { return in.loads[v * N_LOADS + r]; }
+
+// a / b, rounded down, for a >= 0 and 0 < b < 2^31: faster than 64-bit division.
+__device__ __forceinline__ i64 quotient(i64 a, i64 b) {
+    if (a >= 1ll << 52) return a / b;
+    const i64 rounded = static_cast<i64>(static_cast<double>(a) / static_cast<double>(b));
+    return rounded * b > a ? rounded - 1 : rounded;
+}
+
+// ------------------------------------------------------------------------------------ picks
+
+// Where node v's picks begin.
+__device__ __forceinline__ i64 first_pick(const Clustering& in, i64 v) {
+    return in.around.node_offsets[v] + in.around.out_offsets[v];
+}
+
+// Picks an item of a node's row, with so many pins and sources to look at.
+__device__ __forceinline__ void pick(const Clustering& in, i64 v, i32 item, i64 visits) {
+    in.picks[first_pick(in, v) + atomicAdd(in.n_picks + v, 1)] = item;
+    add64(in.visits + v, visits);
+}
+
+// The nets that ratings of each node look at: net where it is a pin, ~(place in its row) where it is a source.
+__device__ __forceinline__ void pick_nets(const Clustering& in, const Grid& grid) {
+    const Incidence& around = in.around;
+    i64 known = -1;
+    u64 bar = 0;
+    const auto looks_at = [&](const i64* offsets, i64 v, i32 net) {
+        if (v != known) bar = bar_of(offsets[v + 1] - offsets[v], around.max_nets);
+        known = v;
+        return looked_at(net, bar, around.seed);
+    };
+    const auto pins_of = [&](i32 net) { return smaller(around.net_offsets[net + 1] - around.net_offsets[net], around.max_pins); };
+    for_all_items(grid, around.node_offsets, in.n_nodes, in.n_pins, [&](i64 v, i64 j) {
+        const i32 net = around.node_nets[j];
+        if (!looks_at(around.node_offsets, v, net)) return;
+        pick(in, v, net, pins_of(net) + smaller(around.source_offsets[net + 1] - around.source_offsets[net], around.max_pins));
+    });
+    known = -1;
+    for_all_items(grid, around.out_offsets, in.n_nodes, in.n_sources, [&](i64 v, i64 j) {
+        const i32 net = around.out_nets[j];
+        if (looks_at(around.out_offsets, v, net) && pins_of(net) > 0)
+            pick(in, v, ~static_cast<i32>(j - around.out_offsets[v]), pins_of(net));
+    });
+}
+
+// Calls visit(u, score) for every pin and source u that node v is tied to by a picked net;
+// score = (weight << 6) / pins + 1. Parallel over picks and their pins: a warp a net, or eight lanes where nets
+// are short. The order of the calls varies.
+template <class G, class Visit>
+__device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group, Visit visit) {
+    const Incidence& around = in.around;
+    const i32* picks = in.picks + first_pick(in, v);
+    const i32 n = in.n_picks[v], lanes = in.visits[v] < 24ll * n ? 8 : 32;
+    for (i32 k = group.rank() / lanes; k < n; k += group.size() / lanes) {
+        const i32 picked = picks[k], lane = group.rank() & (lanes - 1);
+        const i64 out = around.out_offsets[v] + ~picked;
+        const i32 g = picked >= 0 ? picked : around.out_nets[out];
+        const i64 weight = picked >= 0 ? around.net_weights[g] : around.out_weights[out];
+        const i64 begin = around.net_offsets[g], n_pins = around.net_offsets[g + 1] - begin;
+        const i64 looked = smaller(n_pins, around.max_pins), score = quotient(weight << 6, n_pins) + 1;
+        for (i64 start = lane; start < looked; start += lanes * AT_ONCE) {
+            i32 keys[AT_ONCE];
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i) {
+                const i64 l = start + lanes * i;
+                keys[i] = l < looked ? around.net_pins[begin + spread(l, n_pins, looked)] : EMPTY;
+            }
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i)
+                if (keys[i] != EMPTY) keys[i] = in.leaders[keys[i]];
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i)
+                if (keys[i] != EMPTY) visit(keys[i], score);
+        }
+        if (picked < 0) continue;
+        const i64 source = around.source_offsets[g], n_sources = around.source_offsets[g + 1] - source;
+        const i64 seen = smaller(n_sources, around.max_pins);
+        for (i64 l = lane; l < seen; l += lanes) {
+            const i64 place = source + spread(l, n_sources, seen);
+            visit(in.leaders[around.source_nodes[place]], quotient(around.source_weights[place] << 6, n_pins) + 1);
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------ ratings
+
+// Whether cluster u can take node v.
+__device__ __forceinline__ bool can_join(const Clustering& in, i32 v, i32 u, i64 turn, i64 cap) {
+    if (in.turns[u] == turn && !in.settled[u]) return false;
+    if (in.borders != nullptr && in.borders[u] != in.borders[v]) return false;
+    bool fits = own_load(in, u, 0) + own_load(in, v, 0) <= cap;
+    for (i32 r = 0; r < N_LOADS; ++r) fits &= own_load(in, u, r) + own_load(in, v, r) <= in.limits[r];
+    return fits;
+}
+
+// `best`, or cluster u if it is better; and, where that is asked, can take v.
+template <bool CHECKED>
+__device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, Best& best) {
+    if (u == v || score < best.value) return;
+    const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.around.seed + 1));
+    const Best candidate = {score, tie, u, 0};
+    if (best.below(candidate) && (!CHECKED || can_join(in, v, u, turn, cap))) best = candidate;
+}
+
+// Slot of a cluster in a table of any size, which is never full.
+__device__ __forceinline__ u32 claim_slot(i32* keys, u32 n_slots, i32 key) {
+    for (u32 slot = static_cast<u32>(static_cast<u64>(hash_of(key)) * n_slots >> 32);; slot = slot + 1 == n_slots ? 0 : slot + 1) {
+        i32 found = *const_cast<volatile i32*>(keys + slot);
+        if (found == EMPTY) found = atomicCAS(keys + slot, EMPTY, key);
+        if (found == EMPTY || found == key) return slot;
+    }
+}
+
+// How many clusters a rating with so many visits finds at most, and a table's slots for so many.
+__device__ __forceinline__ i64 most_found(const Clustering& in, i64 visits) { return smaller(visits, in.n_nodes); }
+__device__ __forceinline__ bool fits(i64 found, i64 n_slots) { return found + found / 16 < n_slots; }
+__device__ __forceinline__ u32 slots_for(i64 found, i64 n_slots) {
+    return static_cast<u32>(smaller(found + found / 4 + 1, n_slots));
+}
+
+__device__ __forceinline__ i64 team_slots(const Grid& grid) { return smaller(TEAM_SLOTS, grid.n_words / 6); }
+
+// The best cluster around node v that can take it (id -1: none), by a hash table; known to the group's threads.
+// First the best of each thread's slots are asked, then all that are better than the best of those.
+template <class G>
+__device__ __forceinline__ Best rate_by_hash(const Clustering& in, i32 v, G group, u32* memory, u32 n_slots, i64 turn,
+                                             i64 cap, i64* scratch) {
+    const Sums gathered(memory, n_slots);
+    i32* keys = reinterpret_cast<i32*>(memory) + 2 * n_slots;
+    for (u32 s = group.rank(); s < n_slots; s += group.size()) {
+        keys[s] = EMPTY;
+        gathered.clear(s);
+    }
+    group.sync();
+    visit_picks(in, v, group, [&](i32 u, i64 score) { gathered.add(claim_slot(keys, n_slots, u), score); });
+    group.sync();
+    Best top = {0, 0, -1, 0};
+    for (u32 s = group.rank(); s < n_slots; s += group.size())
+        if (keys[s] != EMPTY) consider<false>(in, v, keys[s], gathered.get(s), turn, cap, top);
+    if (top.id >= 0 && !can_join(in, v, top.id, turn, cap)) top = {0, 0, -1, 0};
+    Best best = best_of(group, top, scratch);
+    for (u32 s = group.rank(); s < n_slots; s += group.size())
+        if (keys[s] != EMPTY) consider<true>(in, v, keys[s], gathered.get(s), turn, cap, best);
+    return best_of(group, best, scratch);
+}
+
+// The same with a slot for every cluster of a range, one range after the other, by a block. A score is never 0.
+__device__ __forceinline__ Best rate_by_ranges(const Clustering& in, i32 v, u32* memory, i64 n_slots, i64 turn, i64 cap,
+                                               i64* scratch) {
+    const Sums gathered(memory, n_slots);
+    Best best = {0, 0, -1, 0};
+    for (i64 first = 0; first < in.n_nodes; first += n_slots) {
+        const i64 n = smaller(n_slots, in.n_nodes - first);
+        for (i64 s = threadIdx.x; s < n; s += blockDim.x) gathered.clear(static_cast<u32>(s));
+        __syncthreads();
+        visit_picks(in, v, Team::of_block(), [&](i32 u, i64 score) {
+            if (u >= first && u < first + n) gathered.add(static_cast<u32>(u - first), score);
+        });
+        __syncthreads();
+        for (i64 s = threadIdx.x; s < n; s += blockDim.x) {
+            const i64 score = gathered.get(static_cast<u32>(s));
+            if (score != 0) consider<true>(in, v, static_cast<i32>(first + s), score, turn, cap, best);
+        }
+        __syncthreads();
+    }
+    return best_of(Team::of_block(), best, scratch);
+}
+
+__device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& best) {
+    in.targets[v] = best.id;
+    in.scores[v] = best.value;
+    if (best.id >= 0) add64(in.n_suitors + best.id, 1);
+}
+
+// The unsettled nodes of a list, a group each, by hash tables of at most so many slots.
+template <class G>
+__device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, G group, u32* memory,
+                                          i64 most, i64 turn, i64 cap) {
+    const i64 n = static_cast<i64>(n_listed(in, kind, turn));
+    const i32* list = list_of(in, kind, turn);
+    for (i64 i = group.index(); i < n; i += group.number()) {
+        const i32 v = list[i];
+        if (in.settled[v]) continue;
+        const u32 n_slots = slots_for(most_found(in, in.visits[v]), most);
+        const Best best = rate_by_hash(in, v, group, memory, n_slots, turn, cap, grid.scratch);
+        if (group.rank() == 0) wish(in, v, best);
+    }
+}
+
+#endif
