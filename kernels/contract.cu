@@ -96,8 +96,8 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
     const i64* offsets = in.net_offsets;
     const i32 lane = threadIdx.x & 31;
 
-    const auto measure_short = [&](i64 net) {
-        const HashSet set(grid.own_words(), offsets[net + 1] - offsets[net]);
+    const bool dense = in.n_clusters <= 32 * WARP_WORDS;
+    const auto measure_by = [&](i64 net, const auto& set) {
         i64 n = 0, hash = 0;
         for (i64 j = offsets[net] + lane; j < offsets[net + 1]; j += 32) {
             const i32 cluster = in.clusters[in.net_pins[j]];
@@ -108,7 +108,12 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
         n = sum_warp(n);
         note_net<false>(in, net, n, sum_warp(hash));
     };
-    for_short_rows(grid, offsets, in.n_nets, in.long_nets, in.state + N_LONG, measure_short);
+    for_short_rows(grid, offsets, in.n_nets, in.long_nets, in.state + N_LONG, [&](i64 net) {
+        if (dense)
+            measure_by(net, WarpBits(grid.own_words(), in.n_clusters));
+        else
+            measure_by(net, HashSet(grid.own_words(), offsets[net + 1] - offsets[net]));
+    });
     grid.meet();
     for_long_rows(in.long_nets, in.state + N_LONG, [&](i64 net) {
         i64 n = 0, hash = 0, total_hash;
@@ -132,19 +137,24 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
     const auto size_of = [&](i64 net) { return first_net(in, net) == net ? in.sizes[net] : 0; };
     grid.sum_share(in.totals, in.n_nets, is_first);
     grid.sum_share(in.totals + gridDim.x, in.n_nets, size_of);
+    const auto compare_by = [&](i64 net, i64 other, const auto& set) {
+        bool differs = false;
+        for (i64 j = offsets[net] + lane; j < offsets[net + 1]; j += 32) set.add(in.clusters[in.net_pins[j]]);
+        __syncwarp();
+        for (i64 j = offsets[other] + lane; j < offsets[other + 1]; j += 32)
+            differs |= !set.has(in.clusters[in.net_pins[j]]);
+        __syncwarp();
+        note_difference(in, differs);
+    };
     for_short_rows(grid, offsets, in.n_nets, nullptr, nullptr, [&](i64 net) {
         const i64 other = first_net(in, net);
         if (other == net) return;
-        bool differs = in.sizes[net] != in.sizes[other];
-        if (!differs) {
-            const HashSet set(grid.own_words(), offsets[net + 1] - offsets[net]);
-            for (i64 j = offsets[net] + lane; j < offsets[net + 1]; j += 32) set.add(in.clusters[in.net_pins[j]]);
-            __syncwarp();
-            for (i64 j = offsets[other] + lane; j < offsets[other + 1]; j += 32)
-                differs |= !set.has(in.clusters[in.net_pins[j]]);
-            __syncwarp();
-        }
-        note_difference(in, differs);
+        if (in.sizes[net] != in.sizes[other])
+            note_difference(in, true);
+        else if (dense)
+            compare_by(net, other, WarpBits(grid.own_words(), in.n_clusters));
+        else
+            compare_by(net, other, HashSet(grid.own_words(), offsets[net + 1] - offsets[net]));
     });
     __syncthreads();  // warps have their words in what now are the block's
     for_long_rows(in.long_nets, in.state + N_LONG, [&](i64 net) {
@@ -276,12 +286,22 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
     for (i64 g = grid.thread() >> 5; g < n_new; g += grid.n_threads() >> 5) {
         const i64 net = in.first_nets[g], n = offsets[net + 1] - offsets[net];
         if (n > SHORT_ROW) continue;
-        const HashSet set(grid.own_words(), n);
-        for (i64 j = offsets[net] + lane; j < offsets[net + 1]; j += 32) set.add(in.clusters[in.net_pins[j]]);
-        __syncwarp();
-        const i32 n_left = set.compact();
-        sort_ids<false>(set.keys, n_left);
-        for (i32 i = lane; i < n_left; i += 32) out.net_pins[in.new_offsets[g] + i] = set.keys[i];
+        i32* pins = out.net_pins + in.new_offsets[g];
+        const auto fill = [&](const auto& set) {
+            for (i64 j = offsets[net] + lane; j < offsets[net + 1]; j += 32) set.add(in.clusters[in.net_pins[j]]);
+            __syncwarp();
+        };
+        if (in.n_clusters <= 32 * WARP_WORDS) {
+            const WarpBits set(grid.own_words(), in.n_clusters);
+            fill(set);
+            set.list(pins);
+        } else {
+            const HashSet set(grid.own_words(), n);
+            fill(set);
+            const i32 n_left = set.compact();
+            sort_ids<false>(set.keys, n_left);
+            for (i32 i = lane; i < n_left; i += 32) pins[i] = set.keys[i];
+        }
         __syncwarp();
     }
     __syncthreads();

@@ -13,6 +13,7 @@
 const i32 GRID_THREADS = 1024;  // of a block; one block fits a multiprocessor
 const i32 SHORT_ROW = 384;
 const i32 WARP_WORDS = 512;      // of shared memory of a warp: a table with room for a short row
+const i32 MANY_BITS = 64;        // ids that a bitmap sorts faster than comparisons
 const i32 SCRATCH_BYTES = 1024;  // of shared memory of a block before that
 const i32 GATE_WORDS = 16;       // of global memory, zero before a launch: a line of its own
 
@@ -142,6 +143,33 @@ struct HashSet {
             __syncwarp();
         }
         return n;
+    }
+};
+
+// A warp's set of ids below n_ids <= 32 * WARP_WORDS: a bitmap in its shared memory.
+struct WarpBits {
+    u32* words;
+    i32 n_words;
+
+    __device__ __forceinline__ WarpBits(u32* memory, i64 n_ids) : words(memory), n_words(static_cast<i32>((n_ids + 31) >> 5)) {
+        for (i32 w = threadIdx.x & 31; w < n_words; w += 32) words[w] = 0;
+        __syncwarp();
+    }
+    __device__ __forceinline__ bool has(i32 id) const { return words[id >> 5] >> (id & 31) & 1; }
+    __device__ __forceinline__ bool add(i32 id) const {
+        const u32 bit = 1u << (id & 31);
+        if (const_cast<const volatile u32*>(words)[id >> 5] & bit) return false;
+        return (atomicOr(words + (id >> 5), bit) & bit) == 0;
+    }
+    // The ids to `out`, ascending.
+    __device__ __forceinline__ void list(i32* out) const {
+        const i32 lane = threadIdx.x & 31;
+        for (i32 base = 0; base < n_words; base += 32) {
+            u32 word = base + lane < n_words ? words[base + lane] : 0;
+            const i64 own = __popc(word), up_to = scan_warp(own);
+            for (i64 at = up_to - own; word != 0; word &= word - 1) out[at++] = 32 * (base + lane) + __ffs(word) - 1;
+            out += __shfl_sync(ALL_LANES, up_to, 31);
+        }
     }
 };
 
@@ -277,6 +305,14 @@ __device__ __forceinline__ void sort_row(const Grid& grid, i32* ids, i64 n, i64 
     const i32 rank = Group<BLOCK>::rank(), size = Group<BLOCK>::size();
     if (!BLOCK) {
         if (n < 2) return;
+        if (n >= MANY_BITS && n_ids <= 32 * WARP_WORDS) {
+            const WarpBits set(grid.own_words(), n_ids);
+            for (i64 i = rank; i < n; i += size) set.add(ids[i]);
+            __syncwarp();
+            set.list(ids);
+            __syncwarp();
+            return;
+        }
         i32* own = reinterpret_cast<i32*>(grid.own_words());
         for (i64 i = rank; i < n; i += size) own[i] = ids[i];
         __syncwarp();

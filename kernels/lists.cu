@@ -17,13 +17,13 @@ extern "C" __launch_bounds__(1024, 1) __global__ void list_rows_of(const i64* of
     const auto count_of = [&](i64 id) { return static_cast<i64>(counts[id]); };
     grid.sum_share(totals, n_ids, count_of);
     grid.meet();
-    grid.scan_share(totals, n_ids, count_of, [&](i64 id, i64, i64 place) { new_offsets[id] = place; });
+    grid.scan_share(totals, n_ids, count_of, [&](i64 id, i64, i64 place) {
+        new_offsets[id] = place;
+        counts[id] = static_cast<u64>(place);  // where its next row goes
+    });
     if (grid.thread() == 0) new_offsets[n_ids] = n_items;
     grid.meet();
-    const auto place = [&](i64 row, i64 j) {
-        const u64 before = atomicAdd(counts + items[j], ~0ull) - 1;
-        rows[new_offsets[items[j]] + before] = static_cast<i32>(row);
-    };
+    const auto place = [&](i64 row, i64 j) { rows[atomicAdd(counts + items[j], 1ull)] = static_cast<i32>(row); };
     if (offsets != nullptr)
         for_all_items(grid, offsets, n_rows, n_items, place);
     else

@@ -37,28 +37,21 @@ extern "C" __launch_bounds__(1024, 1) __global__ void weigh_parts(
     };
 
     const i32 lane = threadIdx.x & 31;
-    const i64 n_words = (n_parts + 31) >> 5;
-    u32* bits = grid.own_words();
     for (i64 net = grid.thread() >> 5; net < n_nets; net += grid.n_threads() >> 5) {
         const i64 first = net_offsets[net], last = net_offsets[net + 1];
         const i64 first_source = source_offsets[net], last_source = source_offsets[net + 1];
-        if (n_words > WARP_WORDS || last - first + last_source - first_source > LONG_NET) {
+        if (n_parts > 32 * WARP_WORDS || last - first + last_source - first_source > LONG_NET) {
             if (lane == 0) long_nets[atomicAdd(state + GATE_WORDS, 1ull)] = static_cast<i32>(net);
             continue;
         }
-        for (i64 w = lane; w < n_words; w += 32) bits[w] = 0;
-        __syncwarp();
+        const WarpBits set(grid.own_words(), n_parts);
         for (i64 j = first + lane; j < last; j += 32) {
             const i32 p = parts[net_pins[j]];
-            const u32 bit = 1u << (p & 31);
-            if (const_cast<const volatile u32*>(bits)[p >> 5] & bit) continue;
-            if ((atomicOr(bits + (p >> 5), bit) & bit) == 0) touch(net, p);
+            if (set.add(p)) touch(net, p);
         }
         __syncwarp();
-        for (i64 j = first_source + lane; j < last_source; j += 32) {
-            const i32 p = parts[source_nodes[j]];
-            if (bits[p >> 5] >> (p & 31) & 1) connectivity -= source_weights[j];
-        }
+        for (i64 j = first_source + lane; j < last_source; j += 32)
+            if (set.has(parts[source_nodes[j]])) connectivity -= source_weights[j];
         __syncwarp();
     }
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads())

@@ -108,7 +108,7 @@ def solve(
     limits, n_pins = engine.from_host(problem.limits), problem.level.n_pins
     run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
-        levels = compress(engine, finest.slim, limits, config.compression, progress)
+        levels = compress(engine, finest.slim, problem.limits, config.compression, progress)
     if levels:
         engine.keep_memory()
     if levels and n_pins > config.compression.whole_pins:

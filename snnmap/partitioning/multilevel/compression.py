@@ -164,7 +164,7 @@ def compress(
 ) -> list[tuple[Level, Array]]:
     """Levels of chunks, from fine to coarse, each with the map from the level before it.
 
-    The last one is to be searched. Empty where the network has no structure to use, and when
+    `limits` are on the host. The last one is to be searched. Empty where the network has no structure to use, and when
     `progress` expires.
     """
     classes = find_classes(engine, level, config, progress)

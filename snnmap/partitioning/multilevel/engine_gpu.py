@@ -140,5 +140,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         """The level on the host."""
         return level if self._on_host(level) else Level(*(self.to_host(a) for a in level))
 
+    def from_host(self, array: Any) -> Array:
+        """An array on the device."""
+        return array if isinstance(array, self.xp.ndarray) else self._upload(array)
+
     def _on_host(self, level: Level) -> bool:
         return not isinstance(level.net_pins, self.xp.ndarray)

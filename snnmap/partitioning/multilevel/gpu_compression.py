@@ -41,7 +41,7 @@ class GpuCompression(GpuContraction):
     def count_chunks(self, classes: Classes, largest: list[int]) -> list[int]:
         """How many chunks there are if they are to be at most about so large, for each size."""
         counts, n = self.xp.zeros(len(largest), self.xp.int64), len(classes.sizes)
-        sizes = self.xp.asarray(np.array(largest, np.int64))
+        sizes = self.from_host(np.array(largest, np.int64))
         args = (classes.offsets, classes.sizes, n, sizes, len(largest), counts)
         self._run("classes", "count_chunks", n, *args)
         return [int(count) for count in self.to_host(counts)]

@@ -1,4 +1,8 @@
-"""Host arrays onto the device: through two pinned buffers, one filled while the other travels."""
+"""Host arrays onto the device, through pinned memory.
+
+Large ones through two buffers, one filled while the other travels; tiny ones each through a place of its own
+in a ring, so that nothing is waited for before the ring is used up.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ from snnmap.parallel import map_tasks
 
 BUFFER_BYTES = 1 << 25
 SMALL_BYTES = 1 << 22  # less is one plain copy
+RING_BYTES, TINY_BYTES = 1 << 20, 1 << 16  # at most the latter go through the ring
 _SLICE_BYTES = 1 << 23  # of a buffer, filled by one thread
 
 
 class Uploader:
-    """Copies contiguous arrays; keeps its buffers (64 MiB of host memory, once something is large).
+    """Copies contiguous arrays; keeps its buffers (65 MiB of host memory, once something is large).
 
     The copy travels on the current stream and is not waited for: what is started on that stream
     afterwards finds it done.
@@ -23,10 +28,14 @@ class Uploader:
     def __init__(self, xp: Any) -> None:
         self.xp = xp
         self._buffers: list[tuple[Any, Any]] = []  # uint8[BUFFER_BYTES], event of its last journey
+        self._ring: Any = None  # uint8[RING_BYTES]
+        self._next = 0  # free place there
 
     def __call__(self, array: np.ndarray[Any, Any]) -> Any:
         """The array on the device, with the same shape and dtype."""
         array = np.ascontiguousarray(array)
+        if 0 < array.nbytes <= TINY_BYTES:
+            return self._send_tiny(array)
         if array.nbytes < SMALL_BYTES:
             return self.xp.asarray(array)
         target, stream = self.xp.empty(array.shape, array.dtype), self.xp.cuda.get_current_stream()
@@ -42,9 +51,25 @@ class Uploader:
             travelled.record(stream)
         return target
 
+    def _send_tiny(self, array: np.ndarray[Any, Any]) -> Any:
+        stream, n = self.xp.cuda.get_current_stream(), array.nbytes
+        if self._ring is None:
+            self._ring = self._pinned(RING_BYTES)
+        if self._next + n > RING_BYTES:
+            stream.synchronize()
+            self._next = 0
+        place = self._ring[self._next : self._next + n]
+        self._next += -(-n // 64) * 64
+        place[:] = array.reshape(-1).view(np.uint8)
+        target = self.xp.empty(array.shape, array.dtype)
+        target.data.copy_from_host_async(place.ctypes.data, n, stream)
+        return target
+
+    def _pinned(self, n_bytes: int) -> np.ndarray[Any, Any]:
+        memory = self.xp.cuda.alloc_pinned_memory(n_bytes)
+        return np.frombuffer(memory, np.uint8, n_bytes)
+
     def _buffer(self, i: int) -> tuple[Any, Any]:
         if len(self._buffers) <= i:
-            memory = self.xp.cuda.alloc_pinned_memory(BUFFER_BYTES)
-            buffer = np.frombuffer(memory, np.uint8, BUFFER_BYTES)
-            self._buffers.append((buffer, self.xp.cuda.Event()))
+            self._buffers.append((self._pinned(BUFFER_BYTES), self.xp.cuda.Event()))
         return self._buffers[i]

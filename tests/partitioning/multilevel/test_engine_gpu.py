@@ -108,6 +108,12 @@ def test_long_rows(
     compare(gpu, "compress", level, 5)
 
 
+def test_more_clusters_than_a_warp_has_bits(gpu: GpuEngine) -> None:
+    rng = np.random.default_rng(7)
+    level = twins.random_level(rng, n_nodes=60_000, n_nets=60, mean_pins=200, mean_sources=40)
+    compare(gpu, "contract", level, 7)
+
+
 @pytest.mark.parametrize("kept", [0, 1 << 16], ids=["global sums", "shared sums"])
 @pytest.mark.parametrize("window", [16, 1 << 30], ids=["windows", "one bitmap"])
 def test_weighing_long_nets_and_many_parts(

@@ -18,15 +18,18 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     return start_gpu(Device, request.param)
 
 
+@pytest.mark.parametrize("tiny", [0, 128], ids=["buffers", "ring"])
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 1000])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.bool_])
 def test_arrays_arrive_through_small_buffers(
-    device: Device, length: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+    device: Device, length: int, dtype: type, tiny: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("BUFFER_BYTES", 64), ("SMALL_BYTES", 8), ("_SLICE_BYTES", 24)):
         monkeypatch.setattr(upload, name, value)
+    monkeypatch.setattr(upload, "TINY_BYTES", tiny)
+    monkeypatch.setattr(upload, "RING_BYTES", 300)
     send, rng = Uploader(device.xp), np.random.default_rng(length)
-    arrays = [rng.integers(-99, 99, (length, 2)).astype(dtype) for _ in range(3)]
+    arrays = [rng.integers(-99, 99, (length, 2)).astype(dtype) for _ in range(5)]
     arrived = [send(array) for array in arrays]  # the buffers are used again in between
     for array, there in zip(arrays, arrived, strict=True):
         found = device.xp.asnumpy(there)

@@ -260,7 +260,7 @@ def level_of(engine: Any, level: Level) -> Results:
 
 def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     config = CompressionConfig(keep=2.0)
-    limits = engine.from_host(random_limits(rng, engine.download(level), 8))
+    limits = random_limits(rng, engine.download(level), 8)
     classes = find_classes(engine, level, config)
     found: Results = {"classes": None}
     if classes is not None:
