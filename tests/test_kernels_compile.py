@@ -30,7 +30,7 @@ def test_compiles_without_a_warning(source: Path, architecture: str, tmp_path: P
 
 def test_there_are_kernels() -> None:
     names = (
-        "choose classes cluster contract lists matching merge neighbours placement prefix refine repair "
+        "choose classes cluster contract hierarchies lists matching merge neighbours placement prefix refine repair "
         "reservoir rounds rows search sequence table weigh"
     )
     assert [path.stem for path in SOURCES] == names.split()

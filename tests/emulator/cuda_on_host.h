@@ -268,6 +268,8 @@ inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __dsqrt_rn(double a) { return std::sqrt(a); }
 inline long long __double_as_longlong(double value) {
     long long bits;
     memcpy(&bits, &value, sizeof bits);

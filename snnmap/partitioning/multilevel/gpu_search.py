@@ -1,6 +1,7 @@
 """The search of a small level on the device: a block of threads makes an individual (``kernels/search.cu``).
 
-The host draws the tasks and coarsens for new partitions; a generation is one launch and one wait.
+The host draws the tasks; a generation is one launch and one wait, and so are all hierarchies of clusters that new
+partitions start with (``gpu_hierarchies.py``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
@@ -57,6 +59,7 @@ class GpuSearch(Search):
         device.launch(
             kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
         )
+        self._starts = Starts(device, self, level, threads)
         self._scratch = self._xp.empty(0, self._xp.uint8)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         self._factors = self._xp.asarray(factors)
@@ -78,28 +81,30 @@ class GpuSearch(Search):
     def _shared_bytes(self, most_parts: int) -> int:
         """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
         maps = self._threads // 32 * -(-self.level.n_nodes // 32) * 4
-        return max(maps, sum(_padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4)))
+        return max(maps, sum(padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4)))
+
+    def coarsen_all(self, numbers: list[int]) -> list[int]:
+        """Make these hierarchies, at once; how many parts partitions start with in each."""
+        self._starts.make([number for number in numbers if number not in self._starts.known])
+        return [self._starts.known[number].n_parts for number in numbers]
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        numbers = self.coarsen_all(seeds)
-        maps: list[Array] = []
+        numbers = [seed % self.n_hierarchies for seed in seeds]
+        self.coarsen_all(sorted(set(numbers)))
+        starts = self._starts
         steps: list[tuple[int, int, int]] = []
-        # By hierarchy: parts, their number, the first step and their number.
-        starts: dict[int, tuple[Array, int, int, int]] = {}
-        for number in numbers:
-            levels, parts, n_parts = self.coarsen(number)
-            first, fine = len(steps), np.arange(self.level.n_nodes, dtype=np.int32)
-            for depth, (level, clusters) in enumerate(levels[1:], 1):
-                fine = clusters[fine]
-                if level.n_nodes > n_parts * 5 // 4:
-                    steps.insert(first, (len(maps), level.n_nodes, depth))
-                    maps.append(fine)
-            starts[number] = (parts[fine], n_parts, first, len(steps) - first)
-        firsts = [starts[seed % self.n_hierarchies] for seed in seeds]
-        tasks = [(seed, *start[1:], 0, 0, 0) for seed, start in zip(seeds, firsts, strict=True)]
-        made = self._xp.asarray(np.stack([parts for parts, *_ in firsts]))
-        return self._make(tasks, made, maps, steps)
+        firsts: dict[int, int] = {}
+        for number in sorted(set(numbers)):
+            firsts[number] = len(steps)
+            steps += starts.known[number].steps
+        tasks = []
+        for seed, number in zip(seeds, numbers, strict=True):
+            start = starts.known[number]
+            tasks.append((seed, start.n_parts, firsts[number], len(start.steps), 0, 0, 0))
+        rows = [starts.known[number].row for number in numbers]
+        made = starts.maps[self._xp.asarray(np.array(rows))]
+        return self._make(tasks, made, starts.maps, steps)
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
@@ -110,13 +115,13 @@ class GpuSearch(Search):
             first_at, second_at = (int(address.ptr) for address in addresses)
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
         made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
-        return self._make(rows, made, [], [])
+        return self._make(rows, made, None, [])
 
     def _make(
         self,
         tasks: Sequence[tuple[int, ...]],
         made: Array,
-        maps: list[Array],
+        maps: Array | None,
         steps: list[tuple[int, int, int]],
     ) -> Iterator[Individual]:
         """Run the tasks (see the kernel); `made` holds the parts before and after."""
@@ -136,8 +141,8 @@ class GpuSearch(Search):
             self._graph,
             xp.asarray(np.array(tasks, np.int64)),
             len(tasks),
-            xp.asarray(np.stack(maps)) if maps else None,
-            xp.asarray(np.array(steps, np.int64)) if maps else None,
+            maps,
+            xp.asarray(np.array(steps, np.int64)) if steps else None,
             config.patience,
             config.passes,
             self._factors,
@@ -165,15 +170,11 @@ class GpuSearch(Search):
         covered = 4 * gains * self.level.counts.shape[1]
         sizes = (8 * entries, 8 * entries, 8 * gains, 8 * n, 24 * (n_pins + n_sources), 4 * entries)
         graph = _graph_bytes(n, n_nets, n_pins, n_sources, len(self.limits))
-        return graph + sum(_padded(b) for b in (*sizes, covered, *8 * (4 * n,)))
-
-
-def _padded(n_bytes: int) -> int:
-    return -(-n_bytes // 16) * 16
+        return graph + sum(padded(b) for b in (*sizes, covered, *8 * (4 * n,)))
 
 
 def _graph_bytes(n: int, n_nets: int, n_pins: int, n_sources: int, n_loads: int) -> int:
     """Bytes of a contracted level (`cut_graph` of the kernel)."""
     words = (n_nets, n + 1, n + 1, n_pins, n_sources, n_sources, n * n_loads)
     halves = (n_pins, n_pins, n_pins, n_sources, n_sources, n_sources)
-    return sum(_padded(8 * w) for w in words) + sum(_padded(4 * h) for h in halves)
+    return sum(padded(8 * w) for w in words) + sum(padded(4 * h) for h in halves)

@@ -8,7 +8,7 @@ solved by a steady population of partitions:
     V-cycle      = offspring of one parent with itself
 
 Refinement is Fiduccia-Mattheyses with soft limits: overload has a price that rises within each
-level. All is sequential and integer, each task has its own seed, and a generation's tasks are drawn
+level. All is integer, each task has its own seed, and a generation's tasks are drawn
 before any of them runs, so that the result does not depend on the number of threads.
 """
 
@@ -35,6 +35,9 @@ Levels = list[
 ]  # from fine to coarse, with the map from the one before; the first has none
 
 _NO_MAP = np.zeros(0, np.int32)
+STALLED = 0.98  # a turn that keeps more of the nodes merges (nearly) nothing
+ENOUGH = 0.7  # a level that keeps less of the nodes is worth being one
+NEXT_TURN = 1009
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,6 @@ class Search:
         self.largest = ks.node_loads(tuple(level)).max(axis=0)
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
-        self.neighbours = kcl.find_neighbours(tuple(level))
         self.deep = level.n_nodes > config.deep
         self.n_hierarchies = config.population if self.deep else config.hierarchies
         self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
@@ -73,25 +75,35 @@ class Search:
         """Add a level of clusters within the limits; False if (nearly) nothing merges any more.
 
         With `borders` (int64[n_nodes]) nodes on different sides stay apart, and clusters are of any size.
+        Clusters may weigh a few average nodes; where (nearly) nothing merges like that, more.
         """
-        level, config, widest = levels[-1][0], self.config, int(limits[0])
-        n, flat = level.n_nodes, tuple(level)
-        near = self.neighbours if level is self.level else kcl.find_neighbours(flat)
-        largest = int(level.resources[:, 0].max(initial=0))
+        config, level = self.config, levels[-1][0]
+        widest = min(int(limits[0]), int(self.totals[0]))
+        n, whole = level.n_nodes, np.arange(level.n_nodes, dtype=np.int32)
         average = int(self.totals[0]) // max(n, 1)
         growth = config.deep_growth if self.deep else config.growth
-        cap = min(widest, max(int(average * growth), largest))
+        largest = int(level.resources[:, 0].max(initial=0))
+        cap = min(widest, max(int(average * growth), largest, 1))
         target, within = int(n * config.shrink), borders
         if within is None:
             within = np.zeros(n, np.int64)
         else:
             cap = widest
-        clusters, left = kcl.cluster_nodes(flat, near, limits, cap, target, within, seed)
-        if left > 0.98 * n and cap < widest:
-            clusters, left = kcl.cluster_nodes(flat, near, limits, widest, target, within, seed)
-        if left == n or (borders is not None and left > 0.95 * n):
+        while level.n_nodes > target:
+            flat = tuple(level)
+            clusters, left = kcl.cluster_turn(flat, limits, cap, target, within, seed)
+            stalled = left > STALLED * level.n_nodes
+            if left < level.n_nodes:
+                within = project(np, within, clusters, left)
+                whole, level = clusters[whole], contract_small(level, clusters, left)
+            if stalled and (cap == widest or left < ENOUGH * n):
+                break
+            if stalled:
+                cap = min(widest, 2 * cap)
+            seed += NEXT_TURN
+        if level.n_nodes == n or (borders is not None and level.n_nodes > 0.95 * n):
             return False
-        levels.append((contract_small(level, clusters, left), clusters))
+        levels.append((level, whole))
         return True
 
     def coarsen(self, number: int) -> tuple[Levels, Array, int]:
@@ -102,11 +114,9 @@ class Search:
         """
         if number in self._hierarchies:
             return self._hierarchies[number]
-        low, high = self.config.fill
-        limits = self.limits * (low + (high - low) * number / max(self.n_hierarchies - 1, 1))
-        limits = np.maximum(limits.astype(np.int64), np.minimum(self.largest, self.limits))
         levels: Levels = [(self.level, _NO_MAP)]
-        while self.cluster(levels, limits, 7919 * number + len(levels)):
+        limits, seed = self.narrow(number)
+        while self.cluster(levels, limits, seed + len(levels)):
             pass
         level = levels[-1][0]
         n_parts, parts = level.n_nodes, np.arange(level.n_nodes, dtype=np.int32)
@@ -115,11 +125,16 @@ class Search:
             parts = self.join(level, n_parts)
         return self._hierarchies.setdefault(number, (levels, parts, n_parts))
 
-    def coarsen_all(self, seeds: list[int]) -> list[int]:
-        """Make all hierarchies that new partitions of these seeds start with, at once; their numbers."""
-        numbers = sorted({seed % self.n_hierarchies for seed in seeds})
-        map_tasks(self.coarsen, [(number,) for number in numbers])
-        return numbers
+    def narrow(self, number: int) -> tuple[Array, int]:
+        """(limits of the clusters, int64[n_loads]; seed) of a hierarchy."""
+        low, high = self.config.fill
+        limits = self.limits * (low + (high - low) * number / max(self.n_hierarchies - 1, 1))
+        least = np.minimum(self.largest, self.limits)
+        return np.maximum(limits.astype(np.int64), least), 7919 * number
+
+    def coarsen_all(self, numbers: list[int]) -> list[int]:
+        """Make these hierarchies, at once; how many parts partitions start with in each."""
+        return [n_parts for _, _, n_parts in map_tasks(self.coarsen, [(i,) for i in numbers])]
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:
         """Refine from the coarsest level down to the finest, and weigh the result."""
@@ -153,8 +168,7 @@ class Search:
         Where new partitions need (nearly) all hierarchies anyway, all are made at once.
         """
         shared = self.config.population >= self.n_hierarchies and not self.deep
-        self.coarsen_all(list(range(self.n_hierarchies if shared else 1)))
-        return self.coarsen(0)[2]
+        return self.coarsen_all(list(range(self.n_hierarchies if shared else 1)))[0]
 
     def create(self, seed: int) -> Individual:
         """A new partition."""
@@ -185,7 +199,7 @@ class Search:
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
-        self.coarsen_all(seeds)
+        self.coarsen_all(sorted({seed % self.n_hierarchies for seed in seeds}))
         return each_task(self.create, [(seed,) for seed in seeds])
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:

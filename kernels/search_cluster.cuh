@@ -1,0 +1,426 @@
+// Turns in which the nodes of a small level join clusters. Written into hierarchies.cu.
+#ifndef SNNMAP_SEARCH_CLUSTER_CUH
+#define SNNMAP_SEARCH_CLUSTER_CUH
+
+const i32 WIDEST = 256;  // as in _kernels_cluster.py
+const i64 ONE = 1 << 12;
+const i32 ROUNDS = 12;
+const i64 LOW = (1 << 20) - 1;
+const double STALLED = 0.98, ENOUGH = 0.7;  // as in search.py
+const i64 NEXT_TURN = 1009;
+
+// Words of global memory that a crew shares, zero before: its gate, and what its first block tells the others.
+const i32 STATE_LEFT = GATE_WORDS, STATE_LARGEST = GATE_WORDS + 1, STATE_WORDS = 2 * GATE_WORDS;
+
+// The finest level, as `Level` of level.py has it.
+struct Finest {
+    const i64* net_offsets;
+    const i32* net_pins;
+    const i64* source_offsets;
+    const i32* source_nodes;
+    const i64 *source_weights, *node_offsets;
+    const i32* node_nets;
+    const i64* out_offsets;
+    const i32* out_nets;
+    const i64 *out_weights, *net_weights, *counts, *resources;
+    i64 n, n_nets, n_pins, n_sources;
+};
+
+#define FINEST_ARGUMENTS                                                                                      \
+    const i64 *net_offsets, const i32 *net_pins, const i64 *source_offsets, const i32 *source_nodes,          \
+        const i64 *source_weights, const i64 *node_offsets, const i32 *node_nets, const i64 *out_offsets,     \
+        const i32 *out_nets, const i64 *out_weights, const i64 *net_weights, const i64 *counts,               \
+        const i64 *resources, i64 n, i64 n_nets, i64 n_pins, i64 n_sources
+#define FINEST                                                                                                \
+    {net_offsets, net_pins, source_offsets, source_nodes, source_weights, node_offsets, node_nets,            \
+     out_offsets, out_nets, out_weights, net_weights, counts, resources, n, n_nets, n_pins, n_sources}
+
+// Blocks that work together and wait for each other.
+struct Crew {
+    u64* gate;
+    i64 index, n_blocks;  // of this block; of the crew
+    u64 n_gone;           // blocks that have passed the gate once the next meeting is over
+
+    __device__ __forceinline__ Crew(u64* gate, i64 index, i64 n_blocks)
+        : gate(gate), index(index), n_blocks(n_blocks), n_gone(0) {}
+    __device__ __forceinline__ i64 thread() const { return index * blockDim.x + threadIdx.x; }
+    __device__ __forceinline__ i64 n_threads() const { return n_blocks * blockDim.x; }
+
+    // Wait for all blocks; what they wrote before is seen afterwards.
+    __device__ __forceinline__ void meet() {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            n_gone += n_blocks;
+            __threadfence();
+            atomicAdd(gate, 1ull);
+            while (*const_cast<const volatile u64*>(gate) < n_gone) WAIT_A_LITTLE();
+            __threadfence();
+        }
+        __syncthreads();
+    }
+};
+
+// The level as it is after some turns, its nodes' wishes, and which of its nodes the finest ones are in.
+struct Lists {
+    i32 *net_pins, *net_sizes;      // [n_pins] from each net's first place on, distinct; [n_nets] how many
+    i32* source_nodes;              // [n_sources]
+    i32 *node_nets, *out_nets;      // [n_pins], [n_sources] from node_firsts[v], out_firsts[v] on
+    i64* out_weights;               // [n_sources]
+    u32 *node_firsts, *node_sizes, *out_firsts, *out_sizes;  // [n]
+    i64 *loads, *next_loads;        // [n * N_LOADS] of each node alone; after this turn
+    double* factors;                // [n] of what it shares with others
+    i32 *targets, *numbers;         // [n] whom a node would join best; its cluster
+    i64* keys;                      // [n]
+    i32* common;                    // [n * N_DISTINCT] distinct loads that it shares with its target
+    i32* clusters;                  // [n] of the finest level
+
+    __device__ __forceinline__ void swap_loads() {
+        i64* before = loads;
+        loads = next_loads;
+        next_loads = before;
+    }
+};
+
+__device__ Lists cut_lists(unsigned char*& memory, i64 n, i64 n_nets, i64 n_pins, i64 n_sources) {
+    Lists l;
+    l.net_pins = cut<i32>(memory, n_pins);
+    l.net_sizes = cut<i32>(memory, n_nets);
+    l.source_nodes = cut<i32>(memory, n_sources);
+    l.node_nets = cut<i32>(memory, n_pins);
+    l.out_nets = cut<i32>(memory, n_sources);
+    l.out_weights = cut<i64>(memory, n_sources);
+    l.node_firsts = cut<u32>(memory, n);
+    l.node_sizes = cut<u32>(memory, n);
+    l.out_firsts = cut<u32>(memory, n);
+    l.out_sizes = cut<u32>(memory, n);
+    l.loads = cut<i64>(memory, n * N_LOADS);
+    l.next_loads = cut<i64>(memory, n * N_LOADS);
+    l.factors = cut<double>(memory, n);
+    l.targets = cut<i32>(memory, n);
+    l.numbers = cut<i32>(memory, n);
+    l.keys = cut<i64>(memory, n);
+    l.common = cut<i32>(memory, n * N_DISTINCT);
+    l.clusters = cut<i32>(memory, n);
+    return l;
+}
+
+__device__ __forceinline__ double factor_of(i64 size) {
+    return __ddiv_rn(1.0, __dsqrt_rn(static_cast<double>(larger(size, 1))));
+}
+
+// ------------------------------------------------------------------------------------ rating
+
+// Pins or sources of a net of a node, all of which share `score` with it; sources their weight times it.
+struct Segment {
+    i32 first, length, net;
+    i64 score;
+    bool sources, pins;  // `pins`: of a net that the node is a pin of
+};
+
+// The k-th segment of a node: pins of its nets, their sources, then pins of the nets that it is a source of.
+__device__ __forceinline__ Segment segment_of(const Finest& f, const Lists& l, i32 v, i32 k) {
+    Segment s = {0, 0, 0, 0, false, false};
+    const i32 n_in = l.node_sizes[v], n_out = l.out_sizes[v];
+    if (k >= 2 * n_in + n_out) return s;
+    const i64 out = l.out_firsts[v] + k - 2 * n_in;
+    s.pins = k < n_in;
+    s.sources = !s.pins && k < 2 * n_in;
+    s.net = k < 2 * n_in ? l.node_nets[l.node_firsts[v] + (s.pins ? k : k - n_in)] : l.out_nets[out];
+    const i32 size = l.net_sizes[s.net];
+    if (size == 0 || size > WIDEST) return s;
+    s.first = static_cast<i32>(s.sources ? f.source_offsets[s.net] : f.net_offsets[s.net]);
+    s.length = s.sources ? static_cast<i32>(f.source_offsets[s.net + 1]) - s.first : size;
+    s.score = ONE / size;
+    if (s.sources) return s;
+    i64 strength = (s.pins ? f.net_weights[s.net] : l.out_weights[out]) << 6;
+    if (s.pins && N_DISTINCT > 0) strength += f.counts[s.net * N_DISTINCT];
+    s.score *= strength;
+    if (s.pins && size == 1) s.length = 0;  // itself
+    return s;
+}
+
+// A warp's hash table of neighbours: what they share with a node.
+struct Neighbours {
+    u32 n_slots;
+    Sums scores;
+    i32* ids;
+    u32* common;  // [N_DISTINCT * n_slots]
+
+    __device__ __forceinline__ Neighbours(u32* memory, u32 n_slots)
+        : n_slots(n_slots), scores(memory, n_slots), ids(reinterpret_cast<i32*>(memory) + 2 * n_slots),
+          common(memory + 3 * n_slots) {
+        for (u32 s = threadIdx.x & 31; s < n_slots; s += 32) {
+            ids[s] = EMPTY;
+            scores.clear(s);
+            for (i32 d = 0; d < N_DISTINCT; ++d) common[d * n_slots + s] = 0;
+        }
+        __syncwarp();
+    }
+};
+
+// Sums up what node v shares with those of its neighbours whose hash falls into `part` of `n_parts` (a power of
+// two); false if they are too many for the table. By a warp: a lane looks at a segment, then all of them at
+// the pins of 32 segments.
+__device__ __forceinline__ bool gather_neighbours(const Finest& f, const Lists& l, i32 v, const Neighbours& table,
+                                                  u32 part, u32 n_parts) {
+    const i32 lane = threadIdx.x & 31, n_segments = 2 * l.node_sizes[v] + l.out_sizes[v];
+    u32 n_used = 0;
+    for (i32 base = 0; base < n_segments; base += 32) {
+        const Segment own = segment_of(f, l, v, base + lane);
+        const i32 up_to = static_cast<i32>(scan_warp(own.length));
+        const i32 total = __shfl_sync(ALL_LANES, up_to, 31), shift = own.first - (up_to - own.length);
+        for (i32 start = 0; start < total; start += 32) {
+            const i32 i = start + lane;
+            i32 k = 0;  // the segment of the i-th pin
+            for (i32 step = 16; step > 0; step >>= 1)
+                if (__shfl_sync(ALL_LANES, up_to, k + step - 1) <= i) k += step;
+            const i32 at = __shfl_sync(ALL_LANES, shift, k) + i, net = __shfl_sync(ALL_LANES, own.net, k);
+            i64 score = __shfl_sync(ALL_LANES, own.score, k);
+            const bool sources = __shfl_sync(ALL_LANES, static_cast<i32>(own.sources), k) != 0;
+            const bool pins = __shfl_sync(ALL_LANES, static_cast<i32>(own.pins), k) != 0;
+            bool fresh = false;
+            if (i < total) {
+                const i32 u = sources ? l.source_nodes[at] : l.net_pins[at];
+                if (sources) score *= f.source_weights[at] << 6;
+                if (u != v && (hash_of(u) >> 16 & (n_parts - 1)) == part) {
+                    const u32 slot = claim(table.ids, table.n_slots - 1, u, fresh);
+                    table.scores.add(slot, score);
+                    if (pins)
+                        for (i32 d = 0; d < N_DISTINCT; ++d)
+                            atomicAdd(table.common + d * table.n_slots + slot,
+                                      static_cast<u32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]));
+                }
+            }
+            n_used += __popc(__ballot_sync(ALL_LANES, fresh));
+            if (n_used + 64 > table.n_slots) return false;  // the next 32 could fill it
+        }
+    }
+    __syncwarp();
+    return true;
+}
+
+// A neighbour that a node could join, and the distinct loads that both have in common.
+struct Choice {
+    Best best;
+    i32 common[N_LOADS];
+};
+
+// Makes a neighbour the choice of v if it is better and both keep within the limits together.
+__device__ __forceinline__ void consider(const Lists& l, i32 v, const Neighbours& table, u32 slot, const i64* limits,
+                                         i64 cap, i64 seed, Choice& choice) {
+    const i32 u = table.ids[slot];
+    const i64 score = u == EMPTY ? 0 : table.scores.get(slot);
+    if (score <= 0) return;
+    const double value = __dmul_rn(static_cast<double>(score), __dmul_rn(l.factors[u], l.factors[v]));
+    if (__double_as_longlong(value) < choice.best.value) return;
+    const i64 *a = l.loads + static_cast<i64>(u) * N_LOADS, *b = l.loads + static_cast<i64>(v) * N_LOADS;
+    bool fits = a[0] + b[0] <= cap;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        const i64 twice = r < N_ADDITIVE ? 0 : table.common[(r - N_ADDITIVE) * table.n_slots + slot];
+        fits &= a[r] + b[r] - twice <= limits[r];
+    }
+    const u64 pair = static_cast<u64>(smaller(u, v)) << 32 | static_cast<u64>(larger(u, v));
+    const Best found = {__double_as_longlong(value), scramble(pair, static_cast<u64>(seed)), u, slot};
+    if (!fits || !choice.best.below(found)) return;
+    choice.best = found;
+    for (i32 d = 0; d < N_DISTINCT; ++d) choice.common[d] = table.common[d * table.n_slots + slot];
+}
+
+// Whom each of the n nodes would join best: targets, keys, common (see `rate_nodes` of _kernels_cluster.py).
+// A warp rates a node; its table of up to `most_slots` slots is in shared memory. Neighbours that are too many for it
+// are looked at in parts.
+__device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const Lists& l, const i64* limits, i64 n, i64 cap,
+                                        i64 seed, unsigned char* memory, u32 most_slots) {
+    const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    u32* own = reinterpret_cast<u32*>(memory) + static_cast<i64>(warp) * (3 + N_DISTINCT) * most_slots;
+    u32 n_slots = most_slots;
+    while (n_slots / 2 >= n + 64) n_slots /= 2;
+    for (i64 i = crew.index + warp * crew.n_blocks; i < n; i += crew.n_threads() >> 5) {
+        const i32 v = static_cast<i32>(i);
+        Choice choice;
+        bool done = false;
+        for (u32 n_parts = 1; !done; n_parts *= 2) {
+            choice.best = {0, 0, -1, 0};
+            done = true;
+            for (u32 part = 0; part < n_parts && done; ++part) {
+                const Neighbours table(own, n_slots);
+                done = gather_neighbours(f, l, v, table, part, n_parts);
+                for (u32 s = lane; done && s < table.n_slots; s += 32) consider(l, v, table, s, limits, cap, seed, choice);
+                __syncwarp();
+            }
+        }
+        const Best best = best_of_group<false>(choice.best);
+        if (best.id < 0 ? lane != 0 : choice.best.id != best.id) continue;
+        l.targets[v] = best.id;
+        l.keys[v] = (best.value & ~LOW) | (LOW - v);
+        for (i32 d = 0; d < N_DISTINCT; ++d) l.common[static_cast<i64>(v) * N_DISTINCT + d] = best.id < 0 ? 0 : choice.common[d];
+    }
+}
+
+// ------------------------------------------------------------------------------------ joining
+
+// What a block decides by; in shared memory where that has room.
+struct Joining {
+    i64* bids;  // [n] largest key of those who want to join the cluster
+    i64* keys;
+    i32 *targets, *leaders, *settled, *list;
+};
+
+__device__ __forceinline__ i64 join_bytes(i64 n) { return 2 * ((8 * n + 15) / 16 * 16) + 4 * ((4 * n + 15) / 16 * 16); }
+
+// Whether the cluster of node u can take node v as well.
+__device__ __forceinline__ bool can_take(const Lists& l, i64 u, i64 v, const i64* limits, i64 cap) {
+    const i64 *a = l.loads + u * N_LOADS, *b = l.loads + v * N_LOADS;
+    bool fits = a[0] + b[0] <= cap;
+    for (i32 r = 0; r < N_LOADS; ++r)
+        fits &= a[r] + b[r] - (r < N_ADDITIVE ? 0 : l.common[v * N_DISTINCT + r - N_ADDITIVE]) <= limits[r];
+    return fits;
+}
+
+// The nodes of the list join their targets' clusters, the best `room` of them; each cluster is in it once.
+__device__ __forceinline__ void join_listed(const Lists& l, const Joining& j, i64 n_listed, i64 room) {
+    for (i64 i = threadIdx.x; i < n_listed; i += blockDim.x) {
+        const i64 v = j.list[i];
+        if (n_listed > room) {
+            i64 rank = 0;
+            for (i64 k = 0; k < n_listed; ++k) rank += j.keys[j.list[k]] > j.keys[v];
+            if (rank >= room) continue;
+        }
+        const i64 u = j.leaders[j.targets[v]];
+        j.leaders[v] = static_cast<i32>(u);
+        for (i32 r = 0; r < N_LOADS; ++r)
+            l.loads[u * N_LOADS + r] +=
+                l.loads[v * N_LOADS + r] - (r < N_ADDITIVE ? 0 : l.common[v * N_DISTINCT + r - N_ADDITIVE]);
+    }
+}
+
+// Numbers the `left` clusters by their leaders; where their lists begin (as long as those of their nodes together),
+// their additive loads, and the largest size among them.
+__device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j, i64 n, i64 left, i64* scratch, u64* state) {
+    u32 *numbers = reinterpret_cast<u32*>(j.bids), *sizes = numbers + n, *out_sizes = reinterpret_cast<u32*>(j.keys);
+    if (threadIdx.x == 0) state[STATE_LARGEST] = 0;
+    for (i64 c = threadIdx.x; c < left; c += blockDim.x) sizes[c] = out_sizes[c] = 0;
+    place_lists(n, numbers, scratch, [&](i64 v) { return static_cast<i64>(j.leaders[v] == v); });
+    __syncthreads();
+    i64 largest = 0;
+    for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
+        const i32 u = j.leaders[v];
+        const i64 c = numbers[u];
+        l.numbers[v] = static_cast<i32>(c);
+        atomicAdd(sizes + c, l.node_sizes[v]);
+        atomicAdd(out_sizes + c, l.out_sizes[v]);
+        if (u != v) continue;
+        for (i32 r = 0; r < N_LOADS; ++r) l.next_loads[c * N_LOADS + r] = r < N_ADDITIVE ? l.loads[v * N_LOADS + r] : 0;
+        l.factors[c] = factor_of(l.loads[v * N_LOADS]);
+        largest = larger(largest, l.loads[v * N_LOADS]);
+    }
+    for (i32 step = 16; step > 0; step >>= 1) largest = larger(largest, __shfl_xor_sync(ALL_LANES, largest, step));
+    if ((threadIdx.x & 31) == 0) atomicMax(state + STATE_LARGEST, static_cast<u64>(largest));
+    __syncthreads();
+    place_lists(left, l.node_firsts, scratch, [&](i64 c) { return static_cast<i64>(sizes[c]); });
+    place_lists(left, l.out_firsts, scratch, [&](i64 c) { return static_cast<i64>(out_sizes[c]); });
+    for (i64 c = threadIdx.x; c < left; c += blockDim.x) l.node_sizes[c] = l.out_sizes[c] = 0;
+}
+
+// Pairs that want each other join, then in rounds who wants a node that is settled, until `target` clusters are left
+// (see `join_nodes` of _kernels_cluster.py); then places for the lists of the clusters, and what is known of them.
+// By one block. Deterministic: the best suitor of each cluster, the best of all where there is not room for all.
+__device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n, i64 cap, i64 target, i64* scratch,
+                                        unsigned char* memory, u64* state) {
+    u32* n_listed = reinterpret_cast<u32*>(scratch + SCRATCH_WORDS - 2);  // of even rounds, of odd ones
+    u32* n_settled = n_listed + 2;
+    Joining j;
+    j.bids = cut<i64>(memory, n);
+    j.keys = cut<i64>(memory, n);
+    j.targets = cut<i32>(memory, n);
+    j.leaders = cut<i32>(memory, n);
+    j.settled = cut<i32>(memory, n);
+    j.list = cut<i32>(memory, n);
+    if (threadIdx.x < 4) n_listed[threadIdx.x] = 0;
+    for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
+        j.bids[v] = 0;
+        j.keys[v] = l.keys[v];
+        j.targets[v] = l.targets[v];
+        j.leaders[v] = static_cast<i32>(v);
+        j.settled[v] = l.targets[v] < 0;
+    }
+    __syncthreads();
+    for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
+        const i32 u = j.targets[v];
+        if (u < 0 || j.targets[u] != v) continue;
+        j.settled[v] = 1;
+        if (u < v) j.list[atomicAdd(n_listed, 1u)] = static_cast<i32>(v);
+    }
+    __syncthreads();
+    i64 left = n;
+    for (i32 round = 0;; ++round) {
+        const i64 listed = n_listed[round & 1], room = left - target;
+        join_listed(l, j, listed, room);
+        left -= smaller(listed, room);
+        if (left <= target || round == ROUNDS) break;
+        __syncthreads();
+        if (threadIdx.x == 0) n_listed[round & 1] = n_settled[~round & 1] = 0;
+        for (i64 v = threadIdx.x; v < n; v += blockDim.x)
+            if (!j.settled[v] && j.settled[j.targets[v]])
+                atomicMax(reinterpret_cast<u64*>(j.bids + j.leaders[j.targets[v]]), static_cast<u64>(j.keys[v]));
+        __syncthreads();
+        for (i64 u = threadIdx.x; u < n; u += blockDim.x) {
+            if (j.bids[u] == 0) continue;
+            const i32 v = static_cast<i32>(LOW - (j.bids[u] & LOW));
+            j.bids[u] = 0;
+            j.settled[v] = 1;
+            n_settled[round & 1] = 1;
+            if (can_take(l, u, v, limits, cap)) j.list[atomicAdd(n_listed + (~round & 1), 1u)] = v;
+        }
+        __syncthreads();
+        if (n_settled[round & 1] == 0) break;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) state[STATE_LEFT] = static_cast<u64>(left);
+    if (left == n) return;
+    number_clusters(l, j, n, left, scratch, state);
+}
+
+// ------------------------------------------------------------------------------------ contraction
+
+// The nodes become their `left` clusters, whose lists are empty before. By a crew: a warp works on a net, distinct clusters by a bit map of
+// its own in shared memory. Lists of nodes are in any order; nobody looks at it.
+__device__ __noinline__ void contract_lists(const Crew& crew, const Finest& f, const Lists& l, i64 left, unsigned char* memory) {
+    const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, words = static_cast<i32>((left + 31) / 32);
+    u32* own = reinterpret_cast<u32*>(memory) + warp * words;
+    for (i32 i = lane; i < words; i += 32) own[i] = 0;
+    __syncwarp();
+    for (i64 v = crew.thread(); v < f.n; v += crew.n_threads()) l.clusters[v] = l.numbers[l.clusters[v]];
+    for (i64 net = crew.index + warp * crew.n_blocks; net < f.n_nets; net += crew.n_threads() >> 5) {
+        const i32 size = l.net_sizes[net];
+        i32* pins = l.net_pins + f.net_offsets[net];
+        i32 end = 0;
+        for (i32 base = 0; base < size; base += 32) {
+            const bool inside = base + lane < size;
+            const i32 c = inside ? l.numbers[pins[base + lane]] : 0;
+            const u32 bit = 1u << (c & 31);
+            const bool fresh = inside && !(atomicOr(own + (c >> 5), bit) & bit);
+            const u32 votes = __ballot_sync(ALL_LANES, fresh);
+            if (fresh) {
+                pins[end + __popc(votes & ((1u << lane) - 1))] = c;
+                l.node_nets[l.node_firsts[c] + atomicAdd(l.node_sizes + c, 1u)] = static_cast<i32>(net);
+                for (i32 d = 0; d < N_DISTINCT; ++d)
+                    add64(l.loads + static_cast<i64>(c) * N_LOADS + N_ADDITIVE + d, f.counts[net * N_DISTINCT + d]);
+            }
+            end += __popc(votes);
+        }
+        __syncwarp();
+        for (i32 i = lane; i < end; i += 32) own[pins[i] >> 5] = 0;
+        if (lane == 0) l.net_sizes[net] = end;
+        for (i64 s = f.source_offsets[net] + lane; s < f.source_offsets[net + 1]; s += 32) {
+            const i32 c = l.numbers[l.source_nodes[s]];
+            const u32 place = l.out_firsts[c] + atomicAdd(l.out_sizes + c, 1u);
+            l.source_nodes[s] = c;
+            l.out_nets[place] = static_cast<i32>(net);
+            l.out_weights[place] = f.source_weights[s];
+        }
+        __syncwarp();
+    }
+}
+
+#endif

@@ -1,0 +1,144 @@
+"""Hierarchies of clusters for the search on the device, all in one launch (``kernels/hierarchies.cu``)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from snnmap.partitioning.multilevel.device import Device, word
+from snnmap.partitioning.multilevel.gpu_rows import defines_of, largest_power
+from snnmap.partitioning.multilevel.level import Level, contract_small
+from snnmap.partitioning.multilevel.search import ENOUGH, Search
+
+Array = Any  # cupy.ndarray
+
+MOST_SLOTS = 256  # of a warp's table; neighbours of a node that has more are looked at in parts
+_FIRST_BYTES = 2048  # of shared memory: scratch, and where everything is
+_STATE_WORDS = 32
+
+
+class Start(NamedTuple):
+    """What new partitions start with.
+
+    Attributes:
+        row: of the maps that holds the first parts.
+        n_parts: how many these are.
+        steps: (row, clusters, depth) of the levels worth refining, the coarsest first.
+    """
+
+    row: int
+    n_parts: int
+    steps: list[tuple[int, int, int]]
+
+
+class Starts:
+    """The hierarchies that were made so far.
+
+    Attributes:
+        known: what partitions start with, by the number of the hierarchy.
+        maps: int32[n_rows, n_nodes] on the device, a cluster or part of each node.
+    """
+
+    def __init__(self, device: Device, search: Search, level: Level, threads: int):
+        """`level`: the search's, on the device; `threads`: of a block."""
+        self.known: dict[int, Start] = {}
+        self.maps: Array = device.xp.empty((0, level.n_nodes), device.xp.int32)
+        self._device, self._search, self._level, self._threads = device, search, level, threads
+
+    def make(self, numbers: list[int]) -> None:
+        """Make these hierarchies."""
+        if not numbers:
+            return
+        device, search, xp = self._device, self._search, self._device.xp
+        level, config = self._level, search.config
+        sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
+        n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
+        plans = [search.narrow(number) for number in numbers]
+        maps = xp.empty((len(numbers) * most, n), xp.int32)
+        counts = xp.zeros((len(numbers), most), xp.int64)
+        crews = min(len(numbers), device.multiprocessors)
+        n_slots, shared, scratch = self._bytes()
+        args = (
+            *level,
+            *sizes,
+            len(numbers),
+            crews,
+            xp.asarray(np.stack([limits for limits, _ in plans])),
+            xp.asarray(np.array([seed for _, seed in plans], np.int64)),
+            int(search.totals[0]),
+            int(search.largest[0]),
+            word(config.growth),
+            word(config.shrink),
+            n_slots,
+            most,
+            xp.zeros(crews * _STATE_WORDS, xp.uint64),
+            xp.empty(crews * scratch, xp.uint8),
+            scratch,
+            shared,
+            maps,
+            counts,
+        )
+        kernel = device.kernel("hierarchies", "make_hierarchies", defines_of(level))
+        device.launch_together(kernel, device.multiprocessors, self._threads, args, shared)
+        first = len(self.maps)
+        self.maps = xp.concatenate([self.maps, maps])
+        for i, (number, row) in enumerate(zip(numbers, xp.asnumpy(counts), strict=True)):
+            self.known[number] = self._start(first + i * most, [int(c) for c in row if c])
+
+    def _start(self, first: int, counts: list[int]) -> Start:
+        """The start of the hierarchy whose maps are the rows from `first` on, with so many clusters each."""
+        xp, search = self._device.xp, self._search
+        n_parts, row = search.level.n_nodes, first + len(counts) - 1
+        if counts:
+            n_parts = counts[-1]
+        else:  # nothing merges
+            row = self._append(xp.arange(n_parts, dtype=xp.int32))
+        if search.max_parts is not None and n_parts > search.max_parts:
+            clusters = xp.asnumpy(self.maps[row])
+            coarsest = contract_small(search.level, clusters, n_parts)
+            n_parts = search.max_parts
+            row = self._append(xp.asarray(search.join(coarsest, n_parts)[clusters]))
+        steps = [(first + d, count, d + 1) for d, count in enumerate(counts)]
+        return Start(row, n_parts, [s for s in steps[::-1] if s[1] > n_parts * 5 // 4])
+
+    def _append(self, row: Array) -> int:
+        self.maps = self._device.xp.concatenate([self.maps, row.reshape(1, -1)])
+        return len(self.maps) - 1
+
+    def _bytes(self) -> tuple[int, int, int]:
+        """(slots of a warp's table, bytes of shared memory of a block, bytes of scratch of a crew)."""
+        level = self._search.level
+        n, n_nets, n_pins, n_sources = (
+            level.n_nodes,
+            level.n_nets,
+            level.n_pins,
+            len(level.source_nodes),
+        )
+        n_loads, n_distinct = len(self._search.limits), level.counts.shape[1]
+        room = self._device.shared_bytes - 8192  # the kernel itself takes some
+        warps, slot = self._threads // 32, 4 * (3 + n_distinct)
+        n_slots = min(MOST_SLOTS, largest_power((room - _FIRST_BYTES) // warps // slot))
+        tables, bits = warps * n_slots * slot, warps * -(-n // 32) * 4
+        joining = sum(padded(n * b) for b in (8, 8, 4, 4, 4, 4))
+        most = max(tables, bits, joining)
+        shared = _FIRST_BYTES + (most if _FIRST_BYTES + most <= room else max(tables, bits))
+        # As `cut_lists` of the kernel cuts it, and `join_nodes` where shared memory has no room.
+        halves = (n_pins, n_nets, n_sources, n_pins, n_sources, *6 * (n,), n * n_distinct, n)
+        words = (n_sources, n * n_loads, n * n_loads, n, n)
+        scratch = sum(padded(4 * h) for h in halves) + sum(padded(8 * w) for w in words)
+        return n_slots, shared, scratch + joining
+
+
+def _most_levels(n: int, shrink: float) -> int:
+    """Levels that a hierarchy of n nodes can have, each of which but the last shrinks at least so."""
+    most = 2
+    while n > 1:
+        n = int(n * shrink)
+        most += 1
+    return most
+
+
+def padded(n_bytes: int) -> int:
+    """Bytes that the kernels' `cut` takes for so many."""
+    return -(-n_bytes // 16) * 16

@@ -1,0 +1,126 @@
+"""Hierarchies of clusters made on the device are those of the host: on a GPU, and emulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnmap.partitioning.multilevel import gpu_hierarchies
+from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_hierarchies import Starts
+from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.search import Search
+from tests.emulator.starting import KINDS, start_gpu
+from tests.partitioning.multilevel.twins import random_level
+
+CONFIG = SearchConfig(hierarchies=3)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def gpu(request: pytest.FixtureRequest) -> GpuEngine:
+    return start_gpu(GpuEngine, request.param)
+
+
+def compare(
+    gpu: GpuEngine,
+    level: Level,
+    n_parts: int,
+    config: SearchConfig = CONFIG,
+    max_parts: int | None = None,
+) -> Starts:
+    """Make all hierarchies on both, two launches on the device, and compare every level of use."""
+    totals = np.concatenate([level.resources.sum(axis=0), 2 * level.counts.sum(axis=0)])
+    limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
+    limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
+    search = Search(level, limits, config, max_parts)
+    starts = Starts(gpu.device, search, gpu.upload(level), gpu.search_threads)
+    starts.make([1])
+    starts.make([number for number in range(config.hierarchies) if number != 1])
+    for number in range(config.hierarchies):
+        levels, parts, count = search.coarsen(number)
+        start = starts.known[number]
+        found = {depth: (n, gpu.to_host(starts.maps[row])) for row, n, depth in start.steps}
+        fine = np.arange(level.n_nodes)
+        for depth, (coarse, clusters) in enumerate(levels[1:], 1):
+            fine = clusters[fine]
+            if coarse.n_nodes > count * 5 // 4:
+                n, clusters = found.pop(depth)
+                assert n == coarse.n_nodes
+                assert np.array_equal(clusters, fine)
+        assert not found
+        assert [depth for *_, depth in start.steps] == sorted(
+            (depth for *_, depth in start.steps), reverse=True
+        )
+        assert start.n_parts == count
+        assert np.array_equal(gpu.to_host(starts.maps[start.row]), parts[fine])
+    return starts
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 20),
+    sizes=st.tuples(st.integers(1, 200), st.integers(1, 120), st.integers(2, 20)),
+    n_loads=st.tuples(st.integers(1, 2), st.integers(0, 2)),
+    n_parts=st.integers(1, 9),
+    max_parts=st.sampled_from([None, 3]),
+    blocks=st.sampled_from([1, 3, 7]),
+)
+def test_same_clusters_as_on_the_host(
+    gpu: GpuEngine,
+    seed: int,
+    sizes: tuple[int, int, int],
+    n_loads: tuple[int, int],
+    n_parts: int,
+    max_parts: int | None,
+    blocks: int,
+) -> None:
+    """Crews of one block that make one hierarchy after the other, of one, and of two and a block too many."""
+    level = random_level(
+        np.random.default_rng(seed),
+        n_nodes=sizes[0],
+        n_nets=sizes[1],
+        mean_pins=sizes[2],
+        mean_sources=3,
+        n_additive=n_loads[0],
+        n_distinct=n_loads[1],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu.device, "multiprocessors", blocks)
+        compare(gpu, level, n_parts, max_parts=max_parts)
+
+
+def test_more_neighbours_than_a_table_has_room_for(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_hierarchies, "MOST_SLOTS", 128)
+    level = random_level(np.random.default_rng(4), n_nodes=280, n_nets=9, mean_pins=180)
+    assert np.diff(level.net_offsets).max() > 256  # too wide to count, until it shrinks
+    compare(gpu, level, 4, replace(CONFIG, hierarchies=2))
+
+
+def test_joining_in_global_memory(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu.device, "shared_bytes", 10_240 + gpu.search_threads * 128)
+    level = random_level(np.random.default_rng(5), n_nodes=2000, n_nets=700, mean_pins=6)
+    compare(gpu, level, 8, replace(CONFIG, hierarchies=2))
+
+
+def test_nothing_merges(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(6), n_nodes=20, n_nets=5, mean_pins=1)
+    limits = np.array([1, 1])
+    search = Search(level, limits, CONFIG, None)
+    starts = Starts(gpu.device, search, gpu.upload(level), gpu.search_threads)
+    starts.make([0])
+    assert search.coarsen(0)[2] == starts.known[0].n_parts == 20
+    assert not starts.known[0].steps
+    assert gpu.to_host(starts.maps[starts.known[0].row]).tolist() == list(range(20))
+
+
+def test_sizes_of_0(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(7), n_nodes=50, n_nets=40, mean_pins=4)
+    level = level._replace(resources=np.zeros_like(level.resources))
+    compare(gpu, level, 3)
