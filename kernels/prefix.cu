@@ -13,6 +13,7 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_found.cuh"
 #include "round_measure.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
@@ -195,7 +196,11 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         const i64 n = best_prefix(work);
         done = turn.cold != 0 && n == 0;
         if (done) break;
-        for (i64 i = work.thread(); i < n; i += work.n_threads()) in.parts[in.order[i]] = in.targets[in.order[i]];
+        for (i64 i = Warp().index(); i < n; i += Warp().number()) {
+            const i32 v = in.order[i];
+            if (Warp().rank() == 0) in.parts[v] = in.targets[v];
+            touch_nets(work, v);
+        }
         work.grid.meet();
         measure_again(work, n != 0);
     }

@@ -11,6 +11,7 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_found.cuh"
 #include "round_measure.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
@@ -82,8 +83,7 @@ __device__ __noinline__ void let_enter(const Work& given) {
         for (i32 r = 0; r < N_LOADS; ++r) room[r] = larger(in.limits[r] - loads[p * N_LOADS + r], 0);
         const auto amount = [&](i64 v, i32 r) { return work.incoming(v, r); };
         const auto enter = [&](i64 v) {
-            in.parts[v] = in.targets[v];
-            ++n_moved;
+            move(in, v, n_moved);
         };
         // Equal gains in the order in which the twin lists them: by the part that they leave.
         const auto before = [&](i32 v, i32 other) {
@@ -114,6 +114,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void repair_rounds(const Rounds
         let_enter(work);
         work.grid.meet();
         const bool moved = work.counters().n_moved != 0;
+        if (moved) {
+            touch_moved(work);
+            work.grid.meet();
+        }
         measure_again(work, moved);
         const i64 before = over;
         over = overload(work);

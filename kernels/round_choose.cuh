@@ -94,9 +94,14 @@ __device__ __forceinline__ void take(Rounds& in, const Rounds* rounds) {
 // Where a launch goes on: at turn `first`. The first launch measures.
 __device__ __forceinline__ void begin(Work& work) {
     work.desk.clear();
-    if (work.turn > 0) return;
+    if (work.turn > 0) {
+        work.finds = can_find(work.in);
+        return;
+    }
     survey(work);
+    forget_found(work);
     work.grid.meet();
+    work.finds = can_find(work.in);
     measure(work);
     work.grid.meet();
     work.at_start = static_cast<i64>(work.in.progress->connectivity[0]);
@@ -141,6 +146,6 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     take(in, rounds);                                                                                        \
     Progress& progress = *in.progress;                                                                       \
     Work work = {in, Desk(memory, in.n_parts, in.table_warps), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
-                 progress.at_start, false};
+                 progress.at_start, false, false};
 
 #endif

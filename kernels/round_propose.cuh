@@ -2,7 +2,80 @@
 #ifndef SNNMAP_ROUND_PROPOSE_CUH
 #define SNNMAP_ROUND_PROPOSE_CUH
 
-// Best move of node v in isolation, or target -1 (see `propose_moves` of _kernels_refine.py).
+// What is known of a node: where it is, what keeps it there, and the counts of its nets, all of them and those that
+// its part would be free of (strict: their shares).
+struct Standing {
+    i32 v, part;
+    i64 here, total[ROOM], freed[ROOM];
+};
+
+// The best move of a node, or target -1 (see `propose_moves` of _kernels_refine.py). look(p, shared) = what it finds in
+// part p, and `shared` the counts of those of its nets that have pins there.
+// Parallel over parts.
+template <Kind KIND, class G, class Look>
+__device__ __forceinline__ void choose_part(const Work& work, G group, const Prices& prices, Standing& node, Look look) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    const i32 v = node.v, a = node.part;
+    const bool strict = KIND == STRICT;
+    const i64* loads = work.loads(work.measured);
+    i64 relief = 0, units = 1;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        const i64 over = loads[static_cast<i64>(a) * N_LOADS + r] - in.limits[r];
+        i64 released = r < N_ADDITIVE ? work.additive(v, r) : node.freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
+        if (strict && r >= N_ADDITIVE) released = node.freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE] = larger(released, 1);
+        if (over <= 0) continue;
+        if (strict)
+            units += (released << 16) / in.limits[r];
+        else
+            relief += prices.of[r] * smaller(over, released);
+    }
+    Best best = {-(1ll << 62), 0, -1, 0};
+    i64 plain = 0, brought[ROOM];
+    for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
+    for (i32 p = group.rank(); p < desk.n_parts; p += group.size()) {
+        i64 added[ROOM];
+        const i64 found = look(p, added);
+        for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - added[c];
+        if (p == a || (found == 0 && (!strict || p != prices.haven))) continue;  // nothing of v is there
+        i64 gain = found - node.here + relief;
+        if (gain < best.value) continue;
+        bool fits = true;
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
+            const i64 over = loads[static_cast<i64>(p) * N_LOADS + r] + more - in.limits[r];
+            if (over <= 0) continue;
+            fits = false;
+            if (!strict) gain -= prices.of[r] * smaller(over, more);
+        }
+        if (strict && !fits) continue;
+        const u64 tie = scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), static_cast<u64>(prices.seed));
+        const Best candidate = {gain, tie, p, 0};
+        if (!best.below(candidate)) continue;
+        best = candidate;
+        plain = found - node.here;
+        for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = added[c];
+    }
+    const i32 own = best.id;
+    best = best_of(group, best, desk.scratch);
+    const bool moves = best.id >= 0 && (strict || best.value * 64 >= -prices.slack * node.here);
+    if (group.rank() == 0 && !moves) in.targets[v] = -1;
+    if (moves && own == best.id) {
+        in.targets[v] = own;
+        in.gains[v] = strict ? floor_div(plain * 256, units) : best.value;
+        in.plain_gains[v] = plain;
+        in.later[v] = 0;
+        for (i32 c = 0; c < N_DISTINCT; ++c) {
+            in.incoming[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? brought[c] : 0;
+            in.outgoing[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? node.freed[c] : 0;
+        }
+        atomicAdd(desk.ins + own, 1u);
+        atomicAdd(desk.outs + a, 1u);
+    }
+    group.sync();
+}
+
+// The best move of node v, whose nets are summed up.
 // Parallel over nets, `width` threads each, and over their entries; then over parts.
 template <Kind KIND, class G>
 __device__ __forceinline__ void propose(const Work& work, G group, const Prices& prices, i32 v, i32 width) {
@@ -15,8 +88,7 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
     const i64 first = in.node_offsets[v], last = in.node_offsets[v + 1];
     const i64 first_out = in.out_offsets[v], last_out = in.out_offsets[v + 1];
     const bool strict = KIND == STRICT;
-    i64 here = 0, total[ROOM], freed[ROOM];  // strict: the latter are shares of counts
-    for (i32 c = 0; c < ROOM; ++c) total[c] = freed[c] = 0;
+    Standing node = {v, a, 0, {0}, {0}};
     i64 j = first + team;
     i32 g = j < last ? in.node_nets[j] : -1, g_next = j + teams < last ? in.node_nets[j + teams] : -1;
     Row row;
@@ -29,25 +101,25 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
         if (g >= 0) row = in.rows[g];  // on its way while this one is worked on
         g_next = j + teams < last ? in.node_nets[j + teams] : -1;
         if (lane == 0)
-            for (i32 c = 0; c < N_DISTINCT; ++c) total[c] += now.counts[c];
+            for (i32 c = 0; c < N_DISTINCT; ++c) node.total[c] += now.counts[c];
         for (i32 s = lane; s < now.size; s += width) {
             const Entry entry = in.entries[now.first + s];
             if (entry.part == a) {
-                for (i32 c = 0; strict && c < N_DISTINCT; ++c) freed[c] += now.counts[c] / entry.pins;
-                if (entry.pins != 1) {
-                    here += now.weight;
+                for (i32 c = 0; strict && c < N_DISTINCT; ++c) node.freed[c] += now.counts[c] / entry.n_pins();
+                if (entry.pins >= 0) {
+                    node.here += now.weight;
                     continue;
                 }
                 // v is the only pin here: without it only sources wait
                 const i64 o = lower_bound(in.out_nets, first_out, last_out, net);
-                here += in.waiting[now.first + s];
-                if (o < last_out && in.out_nets[o] == net) here -= in.out_weights[o];
-                for (i32 c = 0; !strict && c < N_DISTINCT; ++c) freed[c] += now.counts[c];
+                node.here += in.waiting[now.first + s];
+                if (o < last_out && in.out_nets[o] == net) node.here -= in.out_weights[o];
+                for (i32 c = 0; !strict && c < N_DISTINCT; ++c) node.freed[c] += now.counts[c];
                 continue;
             }
-            const i64 value = entry.pins > 0 ? now.weight : in.waiting[now.first + s];
+            const i64 value = entry.pins != 0 ? now.weight : in.waiting[now.first + s];
             if (value != 0) gathered.add(entry.part, value);
-            if (entry.pins > 0)
+            if (entry.pins != 0)
                 for (i32 c = 0; c < N_DISTINCT; ++c)
                     if (now.counts[c] != 0) shared.add(c * n_parts + entry.part, now.counts[c]);
         }
@@ -63,78 +135,45 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
             const Entry entry = in.entries[s];
             if (entry.pins == 0) continue;
             if (entry.part == a)
-                here += weight;
+                node.here += weight;
             else
                 gathered.add(entry.part, weight);
         }
     }
     group.sync();
-    here = sum_of(group, here, desk.scratch);
+    node.here = sum_of(group, node.here, desk.scratch);
     for (i32 c = 0; c < N_DISTINCT; ++c) {
-        total[c] = sum_of(group, total[c], desk.scratch);
-        freed[c] = sum_of(group, freed[c], desk.scratch);
+        node.total[c] = sum_of(group, node.total[c], desk.scratch);
+        node.freed[c] = sum_of(group, node.freed[c], desk.scratch);
     }
-    const i64* loads = work.loads(work.measured);
-    i64 relief = 0, units = 1;
-    for (i32 r = 0; r < N_LOADS; ++r) {
-        const i64 over = loads[static_cast<i64>(a) * N_LOADS + r] - in.limits[r];
-        i64 released = r < N_ADDITIVE ? work.additive(v, r) : freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-        if (strict && r >= N_ADDITIVE) released = freed[r < N_ADDITIVE ? 0 : r - N_ADDITIVE] = larger(released, 1);
-        if (over <= 0) continue;
-        if (strict)
-            units += (released << 16) / in.limits[r];
-        else
-            relief += prices.of[r] * smaller(over, released);
-    }
-    Best best = {-(1ll << 62), 0, -1, 0};
-    i64 plain = 0, brought[ROOM];
-    for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
-    for (i32 p = rank; p < n_parts; p += size) {
+    choose_part<KIND>(work, group, prices, node, [&](i32 p, i64* counts) {
         const i64 found = gathered.get(p);
-        i64 added[ROOM];
+        if (found != 0) gathered.clear(p);
         for (i32 c = 0; c < N_DISTINCT; ++c) {
-            added[c] = total[c] - shared.get(c * n_parts + p);
-            if (added[c] != total[c]) shared.clear(c * n_parts + p);
+            counts[c] = shared.get(c * n_parts + p);
+            if (counts[c] != 0) shared.clear(c * n_parts + p);
         }
-        if (found != 0)
-            gathered.clear(p);
-        else if (!strict || p != prices.haven || p == a)
-            continue;  // nothing of v is there
-        i64 gain = found - here + relief;
-        if (gain < best.value) continue;
-        bool fits = true;
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-            const i64 over = loads[static_cast<i64>(p) * N_LOADS + r] + more - in.limits[r];
-            if (over <= 0) continue;
-            fits = false;
-            if (!strict) gain -= prices.of[r] * smaller(over, more);
-        }
-        if (strict && !fits) continue;
-        const u64 tie = scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), static_cast<u64>(prices.seed));
-        const Best candidate = {gain, tie, p, 0};
-        if (!best.below(candidate)) continue;
-        best = candidate;
-        plain = found - here;
-        for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = added[c];
+        return found;
+    });
+}
+
+// The best move of node v by what it is known to find. By a warp.
+template <Kind KIND>
+__device__ __forceinline__ void propose_by_found(const Work& work, const Prices& prices, i32 v) {
+    const Rounds& in = work.in;
+    const i32 a = in.parts[v], n_parts = work.desk.n_parts;
+    const i64* row = found_by(in, v, 0);
+    const Place there(row + a * PLACE_WORDS), all(row + n_parts * PLACE_WORDS), alone(row + (n_parts + 1) * PLACE_WORDS);
+    Standing node = {v, a, there.value - alone.value, {0}, {0}};
+    for (i32 c = 0; c < N_DISTINCT; ++c) {
+        node.total[c] = all.counts[c];
+        node.freed[c] = alone.counts[c];
     }
-    const i32 own = best.id;
-    best = best_of(group, best, desk.scratch);
-    const bool moves = best.id >= 0 && (strict || best.value * 64 >= -prices.slack * here);
-    if (rank == 0 && !moves) in.targets[v] = -1;
-    if (moves && own == best.id) {
-        in.targets[v] = own;
-        in.gains[v] = strict ? floor_div(plain * 256, units) : best.value;
-        in.plain_gains[v] = plain;
-        in.later[v] = 0;
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            in.incoming[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? brought[c] : 0;
-            in.outgoing[static_cast<i64>(v) * N_DISTINCT + c] = KIND != REPLAYED ? freed[c] : 0;
-        }
-        atomicAdd(desk.ins + own, 1u);
-        atomicAdd(desk.outs + a, 1u);
-    }
-    group.sync();
+    choose_part<KIND>(work, Warp(), prices, node, [&](i32 p, i64* counts) {
+        const Place place(row + p * PLACE_WORDS);
+        for (i32 c = 0; c < N_DISTINCT; ++c) counts[c] = place.counts[c];
+        return place.value;
+    });
 }
 
 // Whether a strict proposal may move v.
@@ -182,8 +221,8 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
             propose<KIND>(work, team, prices, v, width);
         } else if (team.rank() == 0) {
             in.targets[v] = -1;
-            in.locked[v] = false;
         }
+        if (team.rank() == 0) in.locked[v] = false;
     }
 }
 
@@ -210,14 +249,26 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
     }
 }
 
-// Proposals of all nodes that are not locked, which they then are no more; how many want to come to and go
-// from each part.
+// The same where it is kept what nodes find, whatever their nets.
 template <Kind KIND>
-__device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
+__device__ __noinline__ void propose_by_tables(const Work& given, const Prices& prices) {
+    const Work work = given;
     const Rounds& in = work.in;
-    const Desk& desk = work.desk;
+    const auto asks = [&](i64 v) {
+        const bool rests = in.locked[v];
+        if (rests) in.targets[v] = -1;
+        in.locked[v] = false;
+        return !rests;
+    };
+    for_asking(Warp(), in.n_nodes, asks, [&](i64 v) { propose_by_found<KIND>(work, prices, static_cast<i32>(v)); });
+}
+
+// Proposals of all nodes by what their nets sum up to.
+template <Kind KIND>
+__device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& prices) {
+    const Rounds& in = work.in;
     const Team team = {static_cast<i32>(in.node_warps)};
-    const u64 n_entries = in.progress->n_entries[work.measured & 1];
+    const u64 n_entries = in.progress->n_entries;
     i32 width = 4;
     while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
     if (in.progress->n_long_nodes != 0) propose_by_teams<KIND>(work, Team::of_block(), prices, width, true);
@@ -226,6 +277,18 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
         propose_by_teams<KIND>(work, team, prices, width, false);
     else
         propose_by_warps<KIND>(work, prices, width);
+}
+
+// Proposals of all nodes that are not locked, which they then are no more; how many want to come to and go
+// from each part.
+template <Kind KIND>
+__device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    if (KIND != STRICT && work.finds)
+        propose_by_tables<KIND>(work, prices);
+    else
+        propose_by_nets<KIND>(work, prices);
     __syncthreads();
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);

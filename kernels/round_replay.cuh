@@ -92,7 +92,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Row row = in.rows[g];
     for (i32 s = rank; s < row.size; s += size) {
         const Entry entry = in.entries[row.first + s];
-        pins[entry.part] = static_cast<u32>(entry.pins);
+        pins[entry.part] = static_cast<u32>(entry.n_pins());
         const i64 waiting = in.waiting[row.first + s];
         sources.low[entry.part] = static_cast<u32>(waiting);
         sources.high[entry.part] = static_cast<u32>(waiting >> 32);

@@ -13,6 +13,7 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_found.cuh"
 #include "round_measure.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
@@ -117,6 +118,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         const bool moved = work.counters().n_moved != 0;
         done = turn.cold != 0 && !moved;
         if (done) break;
+        if (moved) {
+            touch_moved(work);
+            work.grid.meet();
+        }
         measure_again(work, moved);
         const i64 cost = weigh(work);
         ++since;

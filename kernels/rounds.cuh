@@ -16,11 +16,14 @@ const i64 LONG_NODE = 1024;  // nets of a node, likewise
 const i32 PARTLY = 32;       // nets of a node that one thread looks through
 
 struct alignas(8) Entry {
-    i32 part, pins;
+    i32 part, pins;  // how many, or ~ the only one
+
+    __device__ __forceinline__ i32 n_pins() const { return pins < 0 ? 1 : pins; }
 };
 
 struct alignas(16) Row {
-    i32 first, size;
+    i32 first;
+    unsigned short size, room;
     i64 weight;
     i64 counts[ROOM];
 };
@@ -43,7 +46,8 @@ struct Progress {
     u64 gate, unused[15];
     u64 gave_up, done;
     u64 n_long_nets, n_long_nodes;
-    u64 n_entries[2], connectivity[2];  // of even and odd measurements
+    u64 n_entries, total_weight;
+    u64 connectivity[2];  // of even and odd measurements
     i64 totals[8];
     i64 at_start, best_cost, since, n_measured;
     i64 n_turns, stalled;  // of repair
@@ -79,6 +83,9 @@ struct Rounds {
     Row* rows;
     Entry* entries;
     i64* waiting;  // weight of the sources of each entry
+    i64* found;    // what each node finds in each part, or null: see round_found.cuh
+    bool* pinned;  // whether a source is a pin of its net
+    i32* touched;  // the last measurement before which a pin or source of each net moved
     i64 most_entries, piece;  // what a warp reserves at once
     Event* events;
     i64 most_events, most_of_net;  // in all; of a net where pairs are compared
@@ -157,6 +164,7 @@ struct Work {
     i64 measured;  // which measurement is the last one
     i64 at_start;  // connectivity of the first
     bool too_large;  // a cost that 64 bits may not hold
+    bool finds;      // whether what nodes find is kept
 
     __device__ __forceinline__ i64* loads(i64 of) const { return in.loads + (of & 1) * in.n_parts * N_LOADS; }
     __device__ __forceinline__ i64* set_of(i64 of) const {
@@ -175,6 +183,11 @@ struct Work {
     __device__ __forceinline__ i64 long_node() const { return LONG_NODE * in.node_warps; }
     __device__ __forceinline__ i64 net_size(i64 g) const {
         return in.net_offsets[g + 1] - in.net_offsets[g] + in.source_offsets[g + 1] - in.source_offsets[g];
+    }
+    // Whether there is memory for all entries that rows can ever have.
+    __device__ __forceinline__ bool all_have_room() const {
+        const i64 n_items = in.net_offsets[in.n_nets] + in.source_offsets[in.n_nets];
+        return in.most_entries >= smaller(n_items, in.n_nets * in.n_parts);
     }
     __device__ __forceinline__ i64 n_nets_of(i64 v) const {
         return in.node_offsets[v + 1] - in.node_offsets[v] + in.out_offsets[v + 1] - in.out_offsets[v];
@@ -200,18 +213,37 @@ struct Work {
     }
 };
 
+// visit(i) for those of n items that ask, by a warp or a team each.
+template <class Ask, class Visit>
+__device__ __forceinline__ void for_asking(Warp warp, i64 n, Ask asks, Visit visit) {
+    const i64 stride = warp.number();
+    for (i64 base = warp.index(); base < n; base += 32 * stride) {
+        const i64 i = base + warp.rank() * stride;
+        for (u32 left = __ballot_sync(ALL_LANES, i < n && asks(i)); left != 0; left &= left - 1)
+            visit(base + (__ffs(left) - 1) * stride);
+    }
+}
+
+template <class Ask, class Visit>
+__device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit visit) {
+    for (i64 i = team.index(); i < n; i += team.number())
+        if (asks(i)) visit(i);
+}
+
 // ------------------------------------------------------------------------------------ start
 
-// Parts at the start; lists of long nets and nodes; totals of all loads.
+// Parts at the start; lists of long nets and nodes; totals of all loads and weights.
 __device__ __noinline__ void survey(const Work& given) {
     const Work work = given;
     const Rounds& in = work.in;
-    i64 sums[N_LOADS];
-    for (i32 r = 0; r < N_LOADS; ++r) sums[r] = 0;
+    i64 sums[N_LOADS + 1];
+    for (i32 r = 0; r <= N_LOADS; ++r) sums[r] = 0;
     for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
         if (work.net_size(g) > work.long_net()) in.long_nets[atomicAdd(&in.progress->n_long_nets, 1ull)] = static_cast<i32>(g);
         for (i32 c = 0; c < N_DISTINCT; ++c) sums[N_ADDITIVE + c] += in.counts[g * N_DISTINCT + c];
+        sums[N_LOADS] += in.net_weights[g];
     }
+    for (i64 j = work.thread(); j < in.source_offsets[in.n_nets]; j += work.n_threads()) sums[N_LOADS] += in.source_weights[j];
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
         in.parts[v] = in.start[v];
         in.locked[v] = false;
@@ -219,9 +251,10 @@ __device__ __noinline__ void survey(const Work& given) {
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);
     }
-    for (i32 r = 0; r < N_LOADS; ++r) {
+    for (i32 r = 0; r <= N_LOADS; ++r) {
         const i64 sum = sum_of(Team::of_block(), sums[r], work.desk.scratch);
-        if (threadIdx.x == 0) add64(in.progress->totals + r, sum);
+        i64* total = r < N_LOADS ? in.progress->totals + r : reinterpret_cast<i64*>(&in.progress->total_weight);
+        if (threadIdx.x == 0) add64(total, sum);
     }
 }
 

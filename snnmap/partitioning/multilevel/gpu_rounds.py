@@ -57,6 +57,7 @@ class GpuRounds(GpuChoosing):
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
         whole_rounds: whether to do so at all.
+        found_bytes: the most that the table of what nodes find in each part may take.
         whole_parts: for so many parts at most: tables for more leave too few warps on a multiprocessor.
     """
 
@@ -64,6 +65,7 @@ class GpuRounds(GpuChoosing):
     entries_of_net: int = 16
     whole_rounds: bool = True
     whole_parts: int = 512
+    found_bytes: int = 1 << 40
 
     def refine_rounds(
         self,
@@ -227,11 +229,19 @@ class GpuRounds(GpuChoosing):
         return [
             *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, words, ids, Room(8 * n),
+            *self._table(level, n_parts, name), most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, words, ids, Room(8 * n),
             *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
+
+
+    def _table(self, level: Level, n_parts: int, name: str) -> tuple[Room | None, Room, Room]:
+        """What every node finds in every part, where there is memory for it; sources that are pins; nets touched."""
+        found = Room(8 * (1 + level.counts.shape[1] // 2) * level.n_nodes * (n_parts + 2))
+        kept = name != "repair_rounds" and found.n_bytes <= self.found_bytes
+        touched = Room(4 * level.n_nets, zeroed=True)
+        return found if kept else None, Room(len(level.source_nodes)), touched
 
 
 def _larger(team: int, warps: int) -> int:

@@ -1,0 +1,135 @@
+// Rounds in one launch: what every node finds in every part, kept from round to round where there is memory for it.
+//
+// A row for each node, a place for each part: the weight of its nets that have pins there, of sources waiting there
+// where its net has none, and of what it sends there; and the counts of its nets that have pins there. Two more places
+// hold the counts of all its nets, and what it would free if it left: weight that no longer crosses, and counts of the
+// nets whose only pin in its part it is. A net changes few places: those of a part that it enters or leaves.
+#ifndef SNNMAP_ROUND_FOUND_CUH
+#define SNNMAP_ROUND_FOUND_CUH
+
+// Words of a place. The first has the sum of weights in its low bits (it may be negative) and the first count above
+// them, the second two more counts. All changes are sums of such words.
+const i32 PLACE_WORDS = 1 + N_DISTINCT / 2;
+const i32 WEIGHT_BITS = 40;
+const i64 MOST_WEIGHT = 1ll << (WEIGHT_BITS - 2), MOST_COUNT = 1ll << (62 - WEIGHT_BITS);  // that nets have together
+
+static_assert(N_DISTINCT <= 3, "a place has room for three counts");
+
+struct Place {
+    i64 value, counts[ROOM];
+
+    __device__ __forceinline__ Place(const i64* words) {
+        value = static_cast<i64>(static_cast<u64>(words[0]) << (64 - WEIGHT_BITS)) >> (64 - WEIGHT_BITS);
+        counts[0] = (words[0] - value) >> WEIGHT_BITS;
+        if (N_DISTINCT > 1) counts[ROOM > 1 ? 1 : 0] = static_cast<i32>(words[PLACE_WORDS - 1]);
+        if (N_DISTINCT > 2) counts[ROOM - 1] = (words[PLACE_WORDS - 1] - counts[ROOM > 1 ? 1 : 0]) >> 32;
+    }
+};
+
+// Word w of what a weight and `sign` times a net's counts add to a place.
+__device__ __forceinline__ i64 place_word(const Row& row, i32 w, i64 value, i64 sign) {
+    if (w == 0) return value + sign * (N_DISTINCT > 0 ? row.counts[0] << WEIGHT_BITS : 0);
+    return sign * (row.counts[ROOM > 1 ? 1 : 0] + (N_DISTINCT > 2 ? row.counts[ROOM - 1] << 32 : 0));
+}
+
+__device__ __forceinline__ i64* found_by(const Rounds& in, i64 v, i64 part) {
+    return in.found + (v * (in.n_parts + 2) + part) * PLACE_WORDS;
+}
+
+// Whether all sums fit: known when all loads and weights are summed up.
+__device__ __forceinline__ bool can_find(const Rounds& in) {
+    bool fits = in.found != nullptr && in.progress->total_weight < MOST_WEIGHT;
+    for (i32 c = 0; c < N_DISTINCT; ++c) fits &= in.progress->totals[N_ADDITIVE + c] < MOST_COUNT;
+    return fits;
+}
+
+__device__ __forceinline__ void forget_found(const Work& work) {
+    const i64 n = work.in.n_nodes * (work.in.n_parts + 2) * PLACE_WORDS;
+    for (i64 i = work.thread(); work.in.found != nullptr && i < n; i += work.n_threads()) work.in.found[i] = 0;
+}
+
+// What a net's nodes find elsewhere than before: they are told by a group of threads, for some parts at a time.
+template <class G>
+struct Telling {
+    struct Change {
+        i64 words[PLACE_WORDS];
+        i32 part, more;  // pins there: 1 since now, -1 no longer
+    };
+
+    const Rounds& in;
+    G group;
+    i64 g;
+    u32* n_changes;
+    Change* changes;
+
+    __device__ __forceinline__ Telling(const Work& work, G group, i64 g)
+        : in(work.in),
+          group(group),
+          g(g),
+          n_changes(reinterpret_cast<u32*>(work.desk.list(group))),
+          changes(reinterpret_cast<Change*>(work.desk.list(group)) + 1) {
+        static_assert(sizeof(Change) * 34 <= sizeof(Event) * WARP_EVENTS, "a change for each thread, the counter, the counts of a net");
+    }
+    // Nothing is to be told yet; at first the counts of the net.
+    __device__ __forceinline__ void begin(const Row& row, bool fresh) const {
+        if (group.rank() != 0) return;
+        *n_changes = fresh ? 1 : 0;
+        for (i32 w = 0; w < PLACE_WORDS; ++w) changes[0].words[w] = place_word(row, w, 0, 1);
+        changes[0].part = static_cast<i32>(in.n_parts);
+        changes[0].more = 0;
+    }
+    // By one thread, for a part: value is what a pin finds there now, less what it found there.
+    __device__ __forceinline__ void note(const Row& row, i32 part, i64 value, i32 more) const {
+        if (value == 0 && more == 0) return;
+        Change& change = changes[atomicAdd(n_changes, 1u)];
+        for (i32 w = 0; w < PLACE_WORDS; ++w) change.words[w] = place_word(row, w, value, more);
+        change.part = part;
+        change.more = more;
+    }
+    // By one thread: v is the only pin in its part, or (sign -1) was it.
+    __device__ __forceinline__ void alone(const Row& row, i64 v, i64 value, i64 sign) const {
+        for (i32 w = 0; w < PLACE_WORDS; ++w) {
+            const i64 word = place_word(row, w, value, sign);
+            if (word != 0) add64(found_by(in, v, in.n_parts + 1) + w, word);
+        }
+    }
+    // Of sources that are pins: what an only pin sends to its own net is nothing that waits for it.
+    __device__ __forceinline__ void look_at_sources(const Row& row, const u32* pins, bool fresh) const {
+        const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
+        for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
+            const i32 u = in.source_nodes[j];
+            if (fresh) {
+                const i64 at = lower_bound(in.net_pins, first, last, u);
+                in.pinned[j] = at < last && in.net_pins[at] == u;
+            }
+            if (!in.pinned[j]) continue;
+            i32 more = (pins[in.parts[u]] & ((1u << 30) - 1)) == 1;
+            for (i32 s = 0; s < row.size; ++s) more -= in.entries[row.first + s].pins == ~u;
+            if (more != 0) add64(found_by(in, u, in.n_parts + 1), more * in.source_weights[j]);
+        }
+    }
+    // Tells what was noted.
+    // Parallel over pins and sources.
+    __device__ __forceinline__ void tell() const {
+        group.sync();
+        const u32 n = *n_changes;
+        group.sync();
+        if (n == 0) return;
+        for (i64 j = in.net_offsets[g] + group.rank(); j < in.net_offsets[g + 1]; j += group.size()) {
+            i64* row = found_by(in, in.net_pins[j], 0);
+            for (u32 i = 0; i < n; ++i)
+                for (i32 w = 0; w < PLACE_WORDS; ++w) add64(row + changes[i].part * PLACE_WORDS + w, changes[i].words[w]);
+        }
+        for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
+            if (in.pinned[j] || in.source_weights[j] == 0) continue;
+            i64* row = found_by(in, in.source_nodes[j], 0);
+            for (u32 i = 0; i < n; ++i)
+                if (changes[i].more != 0) add64(row + changes[i].part * PLACE_WORDS, changes[i].more * in.source_weights[j]);
+        }
+        group.sync();
+        if (group.rank() == 0) *n_changes = 0;
+        group.sync();
+    }
+};
+
+#endif
