@@ -145,7 +145,7 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     __shared__ Rounds in;                                                                                    \
     take(in, rounds);                                                                                        \
     Progress& progress = *in.progress;                                                                       \
-    Work work = {in, Desk(memory, in.n_parts, in.table_warps), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
+    Work work = {in, Desk(memory, in.n_parts, in.table_warps, in.warp_events), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
                  progress.at_start, false, false};
 
 #endif

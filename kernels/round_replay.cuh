@@ -98,8 +98,10 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         sources.high[entry.part] = static_cast<u32>(waiting >> 32);
     }
     u32* cursor = desk.cursors + group.place();
-    Event* list = desk.list(group);
-    i64 room = desk.capacity(group), n = 0;
+    // Events: in shared memory, more of them in memory of the group's own, and where that is too little all in the pool.
+    const i64 own_events = in.own_events * group.warps;
+    Event *list = desk.list(group), *rest = in.events + own_events * group.index();
+    i64 here = desk.capacity(group), room = here + own_events, n = 0;
     bool pooled = false;
     while (true) {
         if (rank == 0) *cursor = 0;
@@ -110,7 +112,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
             const u32 place = atomicAdd(cursor, 1u);
             if (place < room)
-                list[place] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
+                (place < here ? list + place : rest + (place - here))[0] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
         };
         gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) { note(v, b, -1); });
         for (i64 j = first_source + rank; j < last_source; j += size)
@@ -118,17 +120,19 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         group.sync();
         n = *cursor;
         group.sync();
-        const i64 wanted = n > in.most_of_net ? 3 * n : n;  // events, and room to sort their halves
-        if (pooled || wanted <= room) break;
+        const bool sorted = n > in.most_of_net;
+        if (pooled || (sorted ? 3 * n <= here : n <= room)) break;
+        const i64 wanted = sorted ? 3 * n : n;  // events, and room to sort their halves
         i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(wanted))) : 0;
         place = value_of_first(group, place, desk.scratch);
+        place += in.own_events * Warp().number();
         if (place + wanted > in.most_events) {
             if (rank == 0) in.progress->gave_up = 1;
             n = 0;
             break;
         }
         list = in.events + place;
-        room = n;
+        here = room = n;
         pooled = true;
     }
     if (n > in.most_of_net) {
@@ -136,14 +140,13 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         n = 0;
     }
     for (i64 e = rank; e < n; e += size) {
-        const Event event = list[e];
+        const Event event = e < here ? list[e] : rest[e - here];
         const i32 a = event.from, b = event.to;
         i64 pins_a = pins[a], pins_b = pins[b], sources_a = sources.get(a), sources_b = sources.get(b);
-        for (i64 i = 0; i < n; ++i) {
-            const Event other = list[i];
+        const auto consider = [&](const Event& other) {
             const bool same = other.node == event.node;
             if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
-                continue;
+                return;
             const i32 into_a = (other.to == a) - (other.from == a), into_b = (other.to == b) - (other.from == b);
             if (other.weight < 0) {
                 pins_a += into_a;
@@ -152,7 +155,9 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
                 sources_a += into_a * other.weight;
                 sources_b += into_b * other.weight;
             }
-        }
+        };
+        for (i64 i = 0; i < smaller(n, here); ++i) consider(list[i]);
+        for (i64 i = here; i < n; ++i) consider(rest[i - here]);
         i64 gain = 0;
         if (event.weight < 0) {
             if (pins_a == 1) gain += row.weight - sources_a;

@@ -10,7 +10,7 @@
 
 const i32 ROOM = N_DISTINCT > 0 ? N_DISTINCT : 1;
 const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a table, for each part
-const i32 WARP_EVENTS = 96;  // events that a warp keeps in shared memory
+const i32 WARP_EVENTS = 96;  // the least that a warp keeps in shared memory
 const i64 LONG_NET = 1024;   // pins and sources of a net for each warp of a team; more are a block's
 const i64 LONG_NODE = 1024;  // nets of a node, likewise
 const i32 PARTLY = 32;       // nets of a node that one thread looks through
@@ -89,6 +89,7 @@ struct Rounds {
     i64 most_entries, piece;  // what a warp reserves at once
     Event* events;
     i64 most_events, most_of_net;  // in all; of a net where pairs are compared
+    i64 warp_events, own_events;   // of a warp in shared memory, and of these `events`
     i64* sorted_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
     i64 *changed, *ranked_changes, *ranked_gains, *half_gains, *chunks;  // for the best prefix only
@@ -121,13 +122,14 @@ struct Desk {
     u32* tables;
     Event* events;
     u32* cursors;      // a warp each
-    i32 n_parts;
+    i32 n_parts, warp_events;
 
-    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps) : n_parts(static_cast<i32>(n)) {
+    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps, i64 warp_events)
+        : n_parts(static_cast<i32>(n)), warp_events(static_cast<i32>(warp_events)) {
         scratch = reinterpret_cast<i64*>(memory);
         sums = scratch + SCRATCH_WORDS;
         events = reinterpret_cast<Event*>(sums + n * N_LOADS);
-        tables = reinterpret_cast<u32*>(events + WARP_EVENTS * (blockDim.x >> 5));
+        tables = reinterpret_cast<u32*>(events + warp_events * (blockDim.x >> 5));
         ins = tables + n * SLOT_WORDS * ((blockDim.x >> 5) / table_warps);
         outs = ins + n;
         first_ins = outs + n;
@@ -144,7 +146,7 @@ struct Desk {
         return events + group.place() * capacity(group);
     }
     template <class G>
-    __device__ __forceinline__ i32 capacity(G group) const { return WARP_EVENTS * group.warps; }
+    __device__ __forceinline__ i32 capacity(G group) const { return warp_events * group.warps; }
     // Moves that can be sorted where events lie.
     __device__ __forceinline__ i64 sortable() const { return capacity(Team::of_block()) * sizeof(Event) / 12; }
     __device__ __forceinline__ void clear() const {

@@ -173,6 +173,10 @@ class Device:
         free, _ = self.xp.cuda.runtime.memGetInfo()
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
+    def used_bytes(self) -> int:
+        """Memory that arrays take now."""
+        return int(self.xp.get_default_memory_pool().used_bytes())
+
     def keep_within(self, n_bytes: int) -> None:
         """Until the guard ends, let the pool keep freed blocks only up to so many bytes in all.
 
@@ -180,7 +184,7 @@ class Device:
         """
         pool = self.xp.get_default_memory_pool()
         if self._guards:
-            pool.set_limit(size=int(pool.used_bytes()) + n_bytes)
+            pool.set_limit(size=self.used_bytes() + n_bytes)
 
     def _allocate(self, n_bytes: int) -> Any:
         """From the pool; at its limit it lets go what it only keeps, and then the limit."""

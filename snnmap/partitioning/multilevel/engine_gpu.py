@@ -92,6 +92,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self.search_bytes = 0 if self.spills else SEARCH_BYTES + 64 * level.n_pins
         self.planned_bytes = plan.needed
         self.device.keep_within(plan.needed)
+        self.most_bytes = self.device.used_bytes() + plan.needed
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:

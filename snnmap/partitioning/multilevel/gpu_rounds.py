@@ -19,6 +19,7 @@ Array = Any  # cupy.ndarray
 
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
+_MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 38, 16, 17, 36, 37, 8
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
@@ -31,10 +32,28 @@ class Room(NamedTuple):
     Attributes:
         n_bytes: how much.
         zeroed: whether it is zero at first.
+        optional: whether the kernel can do without.
     """
 
     n_bytes: int
     zeroed: bool = False
+    optional: bool = False
+
+
+class Size(NamedTuple):
+    """Of a launch of rounds.
+
+    Attributes:
+        threads: of a block.
+        team: warps that share a table.
+        events: that a warp keeps in shared memory.
+        shared: bytes of shared memory of a block.
+    """
+
+    threads: int
+    team: int
+    events: int
+    shared: int
 
 
 class Played(NamedTuple):
@@ -57,15 +76,14 @@ class GpuRounds(GpuChoosing):
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
         whole_rounds: whether to do so at all.
-        found_bytes: the most that the table of what nodes find in each part may take.
-        whole_parts: for so many parts at most: tables for more leave too few warps on a multiprocessor.
+        whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
+            tables for more leave too few warps on a multiprocessor.
     """
 
     round_threads: int = 1024
     entries_of_net: int = 16
     whole_rounds: bool = True
     whole_parts: int = 512
-    found_bytes: int = 1 << 40
 
     def refine_rounds(
         self,
@@ -134,15 +152,18 @@ class GpuRounds(GpuChoosing):
         """What a kernel made of the parts; None if it cannot take them or gave up."""
         level, _, parts, n_parts = where
         xp, blocks = self.xp, self.device.multiprocessors
-        threads, team, shared = self._fit_tables(level, n_parts)
+        size = self._fit_tables(level, n_parts)
         n_items = level.n_pins + len(level.source_nodes)
-        fits = threads > 0 and max(n_items, 2 * level.n_nodes) < 1 << 31
-        if not self.whole_rounds or n_parts > self.whole_parts or not fits:
+        fits = size.threads > 0 and max(n_items, 2 * level.n_nodes) < 1 << 31
+        if not self.whole_rounds or not fits:
+            return None
+        result = xp.empty_like(parts)
+        fields = self._spare(self._fields(where, name, size, result))
+        finds = any(isinstance(field, Room) and field.optional for field in fields)
+        if n_parts > self.whole_parts and not finds:
             return None
         if not turns or progress.expired():
             return Played(parts, 0, False)
-        result = xp.empty_like(parts)
-        fields = self._fields(where, name, (blocks, threads, team), result)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
         struct, told = self._lay_out(fields, turns)
         kernel = self.device.kernel(_SOURCES[name], name, defines_of(level))
@@ -151,7 +172,7 @@ class GpuRounds(GpuChoosing):
             if first:
                 told[:1] = 0
             args = (struct, first, min(first + some, len(turns)))
-            self.device.launch_together(kernel, blocks, threads, args, shared)
+            self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
             words = self.to_host(told)
             if words[_GAVE_UP]:
                 return None
@@ -175,25 +196,37 @@ class GpuRounds(GpuChoosing):
         told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
         return self.xp.asarray(np.array(words, np.uint64)), told
 
-    def _fit_tables(self, level: Level, n_parts: int) -> tuple[int, int, int]:
-        """(threads of a block, warps that share a table, bytes of shared memory); 0 threads: no room."""
+    def _spare(self, fields: list[Any]) -> list[Any]:
+        """The fields without optional rooms, unless all fit beside what is there."""
+        needed = sum(-(-field.n_bytes // 256) * 256 for field in fields if isinstance(field, Room))
+        if needed <= self.room_bytes():
+            return fields
+        return [None if isinstance(field, Room) and field.optional else field for field in fields]
+
+    def _fit_tables(self, level: Level, n_parts: int) -> Size:
+        """How a block divides its shared memory; 0 threads: no room."""
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
+        n_items = level.n_pins + len(level.source_nodes)
         threads, team = self.round_threads, 1
         warps = threads // 32
-        needed = 8 * _SCRATCH_WORDS + (8 * (n_additive + n_distinct) + 16) * n_parts
-        needed += (_EVENT * _WARP_EVENTS + 4) * warps
+        free = self.device.shared_bytes - 8192 - 8 * _SCRATCH_WORDS - 4 * warps
+        free -= (8 * (n_additive + n_distinct) + 16) * n_parts
         table = 4 * max(4, 2 + 2 * n_distinct) * n_parts
+        wanted = min(max(n_items // max(level.n_nets, 1), _WARP_EVENTS), _MOST_WARP_EVENTS)
         while team <= warps:
-            if needed + warps // team * table <= self.device.shared_bytes - 8192:
-                return threads, team, needed + warps // team * table
+            events = min((free - warps // team * table) // (_EVENT * warps), wanted)
+            if events >= _WARP_EVENTS:
+                used = warps // team * table + _EVENT * events * warps
+                shared = self.device.shared_bytes - 8192 - free + used
+                return Size(threads, team, events, shared)
             team = _larger(team, warps)
-        return 0, 0, 0
+        return Size(0, 0, 0, 0)
 
     def _fields(
         self,
         where: tuple[Level, Array, Array, int],
         name: str,
-        size: tuple[int, int, int],
+        size: Size,
         result: Array,
     ) -> list[Any]:
         """The struct `Rounds` of the kernels."""
@@ -210,7 +243,7 @@ class GpuRounds(GpuChoosing):
         # Entries of a row: nets are local, or have few pins; see gpu_memory.py.
         usual = max(self.entries_of_net * n_nets, self.entries_of_net // 2 * n_nets + n_items // 32)
         most_entries = min(most_entries, usual)
-        blocks, threads, team = size
+        blocks, threads, team = self.device.multiprocessors, size.threads, size.team
         n_warps, node_team = blocks * threads // 32, team
         # More warps for a node while some are idle and nodes have nets for them.
         while node_team < threads // 32:
@@ -221,27 +254,22 @@ class GpuRounds(GpuChoosing):
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
         most_events = min(3 * n_items, self.slice_items // 2)
+        own_events = most_events // (2 * n_warps) if most_events < 3 * n_items else 0
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
+        place = 8 * (1 + n_distinct // 2)
+        found = Room(place * n * (n_parts + 2), optional=True) if name != "repair_rounds" else None
         both = (ids, result) if name == "refine_rounds" else (result, None)
         ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
             *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
-            distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            *self._table(level, n_parts, name), most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, words, ids, Room(8 * n),
+            distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
+            Room(len(level.source_nodes)), Room(4 * n_nets, zeroed=True), most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n),
             *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
             Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
             Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
-
-
-    def _table(self, level: Level, n_parts: int, name: str) -> tuple[Room | None, Room, Room]:
-        """What every node finds in every part, where there is memory for it; sources that are pins; nets touched."""
-        found = Room(8 * (1 + level.counts.shape[1] // 2) * level.n_nodes * (n_parts + 2))
-        kept = name != "repair_rounds" and found.n_bytes <= self.found_bytes
-        touched = Room(4 * level.n_nets, zeroed=True)
-        return found if kept else None, Room(len(level.source_nodes)), touched
 
 
 def _larger(team: int, warps: int) -> int:

@@ -59,12 +59,18 @@ class GpuRows:
         xp: CuPy.
         slice_items: what takes several words an item is done for about so many items at once.
         scratch_bytes: of global memory for tables that fit no shared memory, but one at least.
+        most_bytes: that arrays may take by the plan, others' included.
     """
 
     device: Device
     xp: Any
     slice_items: int = 1 << 20
     scratch_bytes: int = 1 << 28
+    most_bytes: int = 1 << 60
+
+    def room_bytes(self) -> int:
+        """What is left of the planned memory."""
+        return self.most_bytes - self.device.used_bytes()
 
     def to_host(self, array: Array) -> Any:
         """An array on the host."""
