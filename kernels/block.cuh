@@ -100,24 +100,6 @@ __device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
     return best;
 }
 
-// Calls visit(item, values[item]) for the group's items[first : last], some at a time, so that their
-// loads overlap.
-template <class G, class Visit>
-__device__ __forceinline__ void gather(G group, const i32* items, i64 first, i64 last, const i32* values, Visit visit) {
-    const i32 SOME = 4;
-    const i64 size = group.size();
-    for (i64 j = first + group.rank(); j < last; j += SOME * size) {
-        i32 item[SOME], value[SOME];
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) item[k] = j + k * size < last ? items[j + k * size] : -1;
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) value[k] = item[k] >= 0 ? values[item[k]] : 0;
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k)
-            if (item[k] >= 0) visit(item[k], value[k]);
-    }
-}
-
 // firsts[i] = count_of(0) + .. + count_of(i - 1) for n lists, by a block.
 template <class Count>
 __device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Count count_of) {
@@ -155,18 +137,32 @@ __device__ __forceinline__ void sort_by(G group, i32* ids, i64 n, Before before)
     }
 }
 
-// Sort n moves by falling gain, equal ones as `before` says, by a block: bitonic, all comparisons in one
-// direction, so that any n will do.
+// Sort n moves by falling gain, equal ones as `before` says, by a block: few by counting, a thread each, which better
+// ones there are; else bitonic, all comparisons in one direction, so that any n will do.
 template <class Before>
 __device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
+    const i32 FEW = 192, rank = threadIdx.x, size = blockDim.x, end = static_cast<i32>(n);
     __syncthreads();
-    for (i64 half = 1; half < n; half *= 2) {
-        for (i64 step = half; step > 0; step /= 2) {
-            for (i64 i = threadIdx.x;; i += blockDim.x) {
-                const i64 within = i & (step - 1), low = 2 * (i - within) + within;
-                if (low >= n) break;
-                const i64 high = step == half ? low - 2 * within + 2 * step - 1 : low + step;
-                if (high >= n || !(gains[high] > gains[low] || (gains[high] == gains[low] && before(ids[high], ids[low])))) continue;
+    if (end <= FEW && end <= size) {
+        const i64 gain = rank < end ? gains[rank] : 0;
+        const i32 v = rank < end ? ids[rank] : -1;
+        i32 place = 0;
+        for (i32 i = 0; rank < end && i < end; ++i) place += gains[i] > gain || (gains[i] == gain && before(ids[i], v));
+        __syncthreads();
+        if (rank < end) {
+            gains[place] = gain;
+            ids[place] = v;
+        }
+        __syncthreads();
+        return;
+    }
+    for (i32 half = 1; half < end; half *= 2) {
+        for (i32 step = half; step > 0; step /= 2) {
+            for (i32 i = rank;; i += size) {
+                const i32 within = i & (step - 1), low = 2 * (i - within) + within;
+                if (low >= end) break;
+                const i32 high = step == half ? low - 2 * within + 2 * step - 1 : low + step;
+                if (high >= end || !(gains[high] > gains[low] || (gains[high] == gains[low] && before(ids[high], ids[low])))) continue;
                 const i64 gain = gains[low];
                 const i32 v = ids[low];
                 gains[low] = gains[high];

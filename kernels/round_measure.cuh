@@ -31,7 +31,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     const Desk& desk = work.desk;
     const bool fresh = work.measured == 0;
     const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
-    const i64 first_source = in.source_offsets[g], last_source = in.source_offsets[g + 1];
+    const Items items(in, g);
     u32 *pins = desk.table(group), *n_listed = desk.cursors + group.place();
     i32* listed = reinterpret_cast<i32*>(pins + 3 * n_parts);  // a node in each part, the first pin if there is one
     const Sums sources(pins + n_parts, n_parts), loads = desk.loads();
@@ -48,13 +48,14 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     if (rank == 0) *n_listed = 0;
     if (work.finds) telling.begin(row, fresh);
     group.sync();
-    gather(group, in.net_pins, in.net_offsets[g], in.net_offsets[g + 1], in.parts, [&](i32 v, i32 p) {
-        if (atomicAdd(pins + p, 1u) == 0) listed[atomicAdd(n_listed, 1u)] = v;
+    items.visit(group, in.parts, [&](i32 i, i32 v, i32 p) {
+        if (i < items.n_pins && atomicAdd(pins + p, 1u) == 0) listed[atomicAdd(n_listed, 1u)] = v;
     });
     group.sync();
-    for (i64 j = first_source + rank; j < last_source; j += size) {
-        const i32 u = in.source_nodes[j], p = in.parts[u];
-        sources.add(p, in.source_weights[j]);
+    const i64* weights = in.source_weights + in.source_offsets[g];
+    for (i32 j = rank; j < items.n - items.n_pins; j += size) {
+        const i32 u = items.sources[j], p = in.parts[u];
+        sources.add(p, weights[j]);
         if (atomicOr(pins + p, WAITS) == 0) listed[atomicAdd(n_listed, 1u)] = u;
     }
     group.sync();

@@ -9,6 +9,8 @@ struct Standing {
     i64 here, total[ROOM], freed[ROOM];
 };
 
+__device__ __forceinline__ void stay(const Rounds& in, i64 v) { in.targets[v] = in.moves[v] = -1; }
+
 // The best move of a node, or target -1 (see `propose_moves` of _kernels_refine.py). look(p, shared) = what it finds in
 // part p, and `shared` the counts of those of its nets that have pins there.
 // Parallel over parts.
@@ -59,9 +61,10 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
     const i32 own = best.id;
     best = best_of(group, best, desk.scratch);
     const bool moves = best.id >= 0 && (strict || best.value * 64 >= -prices.slack * node.here);
-    if (group.rank() == 0 && !moves) in.targets[v] = -1;
+    if (group.rank() == 0 && !moves) stay(in, v);
     if (moves && own == best.id) {
         in.targets[v] = own;
+        in.moves[v] = (a << 16) + own;
         in.gains[v] = strict ? floor_div(plain * 256, units) : best.value;
         in.plain_gains[v] = plain;
         in.later[v] = 0;
@@ -220,7 +223,7 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
         if (KIND == STRICT ? overfull(work, v) : !rests && (work.n_nets_of(v) > PARTLY || at_border_of(work, v))) {
             propose<KIND>(work, team, prices, v, width);
         } else if (team.rank() == 0) {
-            in.targets[v] = -1;
+            stay(in, v);
         }
         if (team.rank() == 0) in.locked[v] = false;
     }
@@ -238,7 +241,7 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
         if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= work.long_node()) {
             asks = KIND == STRICT ? overfull(work, v) : !in.locked[v] && at_border(work, v);
             in.locked[v] = false;
-            if (!asks) in.targets[v] = -1;
+            if (!asks) stay(in, v);
         }
         u32 left = __ballot_sync(ALL_LANES, asks);
         while (left != 0) {
@@ -253,14 +256,13 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
 template <Kind KIND>
 __device__ __noinline__ void propose_by_tables(const Work& given, const Prices& prices) {
     const Work work = given;
-    const Rounds& in = work.in;
     const auto asks = [&](i64 v) {
-        const bool rests = in.locked[v];
-        if (rests) in.targets[v] = -1;
-        in.locked[v] = false;
+        const bool rests = work.in.locked[v];
+        if (rests) stay(work.in, v);
+        work.in.locked[v] = false;
         return !rests;
     };
-    for_asking(Warp(), in.n_nodes, asks, [&](i64 v) { propose_by_found<KIND>(work, prices, static_cast<i32>(v)); });
+    for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) { propose_by_found<KIND>(work, prices, static_cast<i32>(v)); });
 }
 
 // Proposals of all nodes by what their nets sum up to.
@@ -283,7 +285,6 @@ __device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& 
 // from each part.
 template <Kind KIND>
 __device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
-    const Rounds& in = work.in;
     const Desk& desk = work.desk;
     if (KIND != STRICT && work.finds)
         propose_by_tables<KIND>(work, prices);

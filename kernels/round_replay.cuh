@@ -79,16 +79,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
     u32 *pins = desk.table(group), *leaving = pins + 3 * n_parts;
     const Sums sources(pins + n_parts, n_parts);
-    const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
-    const i64 first_source = in.source_offsets[g], last_source = in.source_offsets[g + 1];
-    bool some = false;
-    gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) {
-        if (b < 0) return;
-        some = true;
-        atomicAdd(leaving + in.parts[v], 1u);
-    });
-    for (i64 j = first_source + rank; j < last_source; j += size) some |= in.targets[in.source_nodes[j]] >= 0;
-    if (!any_of(group, some, desk.scratch)) return;
+    const Items items(in, g);
     const Row row = in.rows[g];
     for (i32 s = rank; s < row.size; s += size) {
         const Entry entry = in.entries[row.first + s];
@@ -97,26 +88,32 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         sources.low[entry.part] = static_cast<u32>(waiting);
         sources.high[entry.part] = static_cast<u32>(waiting >> 32);
     }
+    bool some = false;
+    items.visit(group, in.moves, [&](i32 i, i32, i32 move) {
+        if (move < 0) return;
+        some = true;
+        if (i < items.n_pins) atomicAdd(leaving + (move >> 16), 1u);
+    });
+    some = any_of(group, some, desk.scratch);
     u32* cursor = desk.cursors + group.place();
     // Events: in shared memory, more of them in memory of the group's own, and where that is too little all in the pool.
     const i64 own_events = in.own_events * group.warps;
     Event *list = desk.list(group), *rest = in.events + own_events * group.index();
     i64 here = desk.capacity(group), room = here + own_events, n = 0;
     bool pooled = false;
-    while (true) {
+    while (some) {
         if (rank == 0) *cursor = 0;
         group.sync();
-        const auto note = [&](i32 v, i32 b, i64 weight) {
-            if (b < 0) return;
-            const i32 a = in.parts[v];
+        items.visit(group, in.moves, [&](i32 i, i32 v, i32 move) {
+            if (move < 0) return;
+            const i32 a = move >> 16, b = move & 0xFFFF;
             if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
             const u32 place = atomicAdd(cursor, 1u);
+            const i64 weight = i < items.n_pins ? -1 : in.source_weights[in.source_offsets[g] + i - items.n_pins];
             if (place < room)
-                (place < here ? list + place : rest + (place - here))[0] = {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
-        };
-        gather(group, in.net_pins, first, last, in.targets, [&](i32 v, i32 b) { note(v, b, -1); });
-        for (i64 j = first_source + rank; j < last_source; j += size)
-            note(in.source_nodes[j], in.targets[in.source_nodes[j]], in.source_weights[j]);
+                (place < here ? list + place : rest + (place - here))[0] =
+                    {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
+        });
         group.sync();
         n = *cursor;
         group.sync();

@@ -78,7 +78,7 @@ struct Rounds {
     const i32* start;  // parts
     i32 *parts, *best;
     bool* locked;
-    i32* targets;
+    i32 *targets, *moves;  // -1: none; the latter: (part << 16) + target
     i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
     Row* rows;
     Entry* entries;
@@ -212,6 +212,37 @@ struct Work {
             sums.clear(i);
         }
         __syncthreads();
+    }
+};
+
+// A net's pins, then its sources.
+struct Items {
+    const i32 *pins, *sources;
+    i32 n_pins, n;
+
+    __device__ __forceinline__ Items(const Rounds& in, i64 g)
+        : pins(in.net_pins + in.net_offsets[g]),
+          sources(in.source_nodes + in.source_offsets[g]),
+          n_pins(static_cast<i32>(in.net_offsets[g + 1] - in.net_offsets[g])),
+          n(n_pins + static_cast<i32>(in.source_offsets[g + 1] - in.source_offsets[g])) {}
+
+    // visit(i, node, values[node]) for all of them, by a group, some at a time, so that their loads overlap.
+    template <class G, class Visit>
+    __device__ __forceinline__ void visit(G group, const i32* values, Visit visit) const {
+        const i32 SOME = 6, size = group.size();
+        for (i32 base = group.rank(); base < n; base += SOME * size) {
+            i32 node[SOME], value[SOME];
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k) {
+                const i32 i = base + k * size;
+                node[k] = i < n ? i < n_pins ? pins[i] : sources[i - n_pins] : -1;
+            }
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k) value[k] = node[k] >= 0 ? values[node[k]] : 0;
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k)
+                if (node[k] >= 0) visit(base + k * size, node[k], value[k]);
+        }
     }
 };
 

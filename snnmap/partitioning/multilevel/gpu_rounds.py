@@ -263,7 +263,7 @@ class GpuRounds(GpuChoosing):
         both = (ids, result) if name == "refine_rounds" else (result, None)
         ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
-            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, words, words, words,
+            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
             Room(len(level.source_nodes)), Room(4 * n_nets, zeroed=True), most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n),
             *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
