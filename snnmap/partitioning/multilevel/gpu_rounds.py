@@ -19,6 +19,7 @@ Array = Any  # cupy.ndarray
 
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
+_FEW_EVENTS = 1 << 19
 _MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 38, 16, 17, 36, 37, 8
@@ -253,7 +254,7 @@ class GpuRounds(GpuChoosing):
             node_team = more
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
-        most_events = min(3 * n_items, self.slice_items // 2)
+        most_events = min(3 * n_items, self.slice_items // 2, max(n_items // 4, _FEW_EVENTS))
         own_events = most_events // (2 * n_warps) if most_events < 3 * n_items else 0
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
@@ -261,14 +262,16 @@ class GpuRounds(GpuChoosing):
         place = 8 * (1 + n_distinct // 2)
         found = Room(place * n * (n_parts + 2), optional=True) if name != "repair_rounds" else None
         both = (ids, result) if name == "refine_rounds" else (result, None)
-        ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
+        ranking: tuple[Any, ...] = 6 * (None,)
+        if name == "refine_by_prefix":
+            ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
             *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
-            Room(len(level.source_nodes)), Room(4 * n_nets, zeroed=True), most_entries, piece, Room(_EVENT * most_events), most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n),
-            *(ranking if name == "refine_by_prefix" else 6 * (None,)), Room(16 * n_parts * n_loads, zeroed=True),
-            Room(8 * n_counters, zeroed=True), Room(4 * (min(n_items // 1024, n_nets) + 1)), ids,
-            Room(8 * _PROGRESS_WORDS, zeroed=True),
+            Room(len(level.source_nodes)), Room(4 * n_nets, zeroed=True), most_entries, piece, Room(_EVENT * most_events),
+            most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n), *ranking,
+            Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
+            Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
 
 

@@ -36,6 +36,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuEngine]:
     engine = start_gpu(GpuEngine, request.param)
     monkeypatch.setattr(engine, "entries_of_net", 64)  # random parts touch more than good ones
+    monkeypatch.setattr(engine, "room_bytes", lambda: 1 << 40)
     if request.param == "emulated":
         monkeypatch.setattr(engine, "round_threads", 64)
     return engine
@@ -73,12 +74,15 @@ def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return gave_up
 
 
+@pytest.mark.parametrize("room", [0, 1 << 40])
 @pytest.mark.parametrize("n_parts", [1, 2, 23])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_same_parts(
-    gpu: GpuEngine, shape: str, n_parts: int, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, shape: str, n_parts: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether or not there is memory to keep what nodes find."""
     gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "room_bytes", lambda: room)
     level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
     for scheme, roomy in (("jet", False), ("jet", True), ("sequence", False)):
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
@@ -164,13 +168,14 @@ def test_teams_of_warps(
     assert gave_up == [False]
 
 
-def test_many_parts_take_one_step_after_the_other(
+def test_many_parts_take_one_step_after_the_other_where_memory_is_short(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gave_up = watch(gpu, monkeypatch)
     level = twins.random_level(np.random.default_rng(2), n_nodes=60, n_nets=40, mean_pins=5)
-    for most, gives_up in ((7, True), (8, False)):
+    for most, room, gives_up in ((7, 0, True), (8, 0, False), (7, 1 << 40, False)):
         monkeypatch.setattr(gpu, "whole_parts", most)
+        monkeypatch.setattr(gpu, "room_bytes", lambda room=room: room)
         asked = (level, 1, 8, SCHEMES["jet"])
         assert (refined(gpu, *asked, rounds=2) == refined(CpuEngine(), *asked, rounds=2)).all()
         assert gave_up[-1] is gives_up
@@ -194,6 +199,20 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     found, expected = (repaired(e, *asked[:3], *most) for e in (gpu, CpuEngine()))
     assert (found[0] == expected[0]).all()
     assert found[1:] == expected[1:]
+
+
+@pytest.mark.parametrize("heavy", [("net_weights", "source_weights", "out_weights"), ("counts",)])
+def test_sums_that_a_place_may_not_hold(
+    gpu: GpuEngine, heavy: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nodes find is not kept then."""
+    gave_up = watch(gpu, monkeypatch)
+    level = twins.random_level(np.random.default_rng(4), n_nodes=80, n_nets=50, mean_pins=6)
+    factor = 1 << (17 if heavy == ("counts",) else 26)
+    level = level._replace(**{field: getattr(level, field) * factor for field in heavy})
+    asked = (level, 4, 6, SCHEMES["jet"])
+    assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
+    assert gave_up == [False]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
