@@ -42,12 +42,13 @@ __device__ __forceinline__ i64 scan(Warp, i64 value, i64& total, i64*) {
     return value;
 }
 
-__device__ __forceinline__ i64 scan(Team team, i64 value, i64& total, i64* scratch) {
+__device__ __noinline__ i64 scan(Team team, i64 value, i64& total, i64* scratch) {
     i64* sums = team.share<i64>(scratch);
     value = scan_warp(value);
     if ((threadIdx.x & 31) == 31) sums[team.warp()] = value;
     team.sync();
     total = 0;
+#pragma unroll 1
     for (i32 w = 0; w < team.warps; ++w) {
         if (w == team.warp()) value += total;
         total += sums[w];
@@ -59,12 +60,13 @@ __device__ __forceinline__ i64 scan(Team team, i64 value, i64& total, i64* scrat
 // Sum over the group, known to all its threads afterwards.
 __device__ __forceinline__ i64 sum_of(Warp, i64 value, i64*) { return sum_warp(value); }
 
-__device__ __forceinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
+__device__ __noinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
     i64* sums = team.share<i64>(scratch);
     value = sum_warp(value);
     if ((threadIdx.x & 31) == 0) sums[team.warp()] = value;
     team.sync();
     value = 0;
+#pragma unroll 1
     for (i32 w = 0; w < team.warps; ++w) value += sums[w];
     team.sync();
     return value;
@@ -77,7 +79,7 @@ __device__ __forceinline__ bool any_of(Team team, bool vote, i64* scratch) { ret
 // The value of the group's first thread.
 __device__ __forceinline__ i64 value_of_first(Warp, i64 value, i64*) { return __shfl_sync(ALL_LANES, value, 0); }
 
-__device__ __forceinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
+__device__ __noinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
     i64* shared = team.share<i64>(scratch);
     if (team.rank() == 0) *shared = value;
     team.sync();
@@ -89,11 +91,12 @@ __device__ __forceinline__ i64 value_of_first(Team team, i64 value, i64* scratch
 // The best candidate of the group, known to all its threads afterwards.
 __device__ __forceinline__ Best best_of(Warp, Best best, i64*) { return best_of_group<false>(best); }
 
-__device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
+__device__ __noinline__ Best best_of(Team team, Best best, i64* scratch) {
     Best* bests = team.share<Best>(scratch);
     best = best_of_group<false>(best);
     if ((threadIdx.x & 31) == 0) bests[team.warp()] = best;
     team.sync();
+#pragma unroll 1
     for (i32 w = 0; w < team.warps; ++w)
         if (best.below(bests[w])) best = bests[w];
     team.sync();
@@ -104,6 +107,7 @@ __device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
 template <class Count>
 __device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Count count_of) {
     i64 before = 0, total;
+#pragma unroll 1
     for (i64 base = 0; base < n; base += blockDim.x) {
         const i64 i = base + threadIdx.x, count = i < n ? count_of(i) : 0;
         const i64 sum = scan(Team::of_block(), count, total, scratch);
@@ -140,13 +144,14 @@ __device__ __forceinline__ void sort_by(G group, i32* ids, i64 n, Before before)
 // Sort n moves by falling gain, equal ones as `before` says, by a block: few by counting, a thread each, which better
 // ones there are; else bitonic, all comparisons in one direction, so that any n will do.
 template <class Before>
-__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
+__device__ __noinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
     const i32 FEW = 192, rank = threadIdx.x, size = blockDim.x, end = static_cast<i32>(n);
     __syncthreads();
     if (end <= FEW && end <= size) {
         const i64 gain = rank < end ? gains[rank] : 0;
         const i32 v = rank < end ? ids[rank] : -1;
         i32 place = 0;
+#pragma unroll 4
         for (i32 i = 0; rank < end && i < end; ++i) place += gains[i] > gain || (gains[i] == gain && before(ids[i], v));
         __syncthreads();
         if (rank < end) {
@@ -158,6 +163,7 @@ __device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before b
     }
     for (i32 half = 1; half < end; half *= 2) {
         for (i32 step = half; step > 0; step /= 2) {
+#pragma unroll 1
             for (i32 i = rank;; i += size) {
                 const i32 within = i & (step - 1), low = 2 * (i - within) + within;
                 if (low >= end) break;
@@ -175,7 +181,6 @@ __device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before b
     }
 }
 
-// The same, equal ones by id.
-__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n) {
-    sort_moves(gains, ids, n, [](i32 v, i32 other) { return v < other; });
-}
+struct ById {
+    __device__ __forceinline__ bool operator()(i32 v, i32 other) const { return v < other; }
+};

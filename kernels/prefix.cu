@@ -40,7 +40,7 @@ __device__ __noinline__ void sort_share(const Work& given) {
     }
     __syncthreads();
     const i64 n = *desk.cursors;
-    sort_moves(gains, ids, n);
+    sort_moves(gains, ids, n, ById());
     for (i64 i = threadIdx.x; fits && i < n; i += blockDim.x) {
         in.sorted_gains[first + i] = gains[i];
         in.sorted[first + i] = ids[i];
@@ -97,7 +97,7 @@ __device__ __noinline__ void change_overload(const Work& given) {
             halves[i] = in.halves[first + i];
             gains[i] = in.gains[halves[i] >> 1];
         }
-        sort_moves(gains, halves, n);
+        sort_moves(gains, halves, n, ById());
         i64 held[N_LOADS], total;
         for (i32 r = 0; r < N_LOADS; ++r) held[r] = loads[p * N_LOADS + r];
         for (i64 base = 0; base < n; base += blockDim.x) {
@@ -196,10 +196,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         const i64 n = best_prefix(work);
         done = turn.cold != 0 && n == 0;
         if (done) break;
-        for (i64 i = Warp().index(); i < n; i += Warp().number()) {
+        for (i64 i = work.thread(); i < n; i += work.n_threads()) {
             const i32 v = in.order[i];
-            if (Warp().rank() == 0) in.parts[v] = in.targets[v];
-            touch_nets(work, v);
+            in.parts[v] = in.targets[v];
+            in.moved[v] = true;
         }
         work.grid.meet();
         measure_again(work, n != 0);

@@ -106,18 +106,14 @@ extern "C" __launch_bounds__(1024, 1) __global__ void repair_rounds(const Rounds
     while (!done && work.turn < last) {
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<STRICT>(work, turn, find_haven(work));
-        work.grid.meet();
+        meet(work);
         list_leavers(work);
-        work.grid.meet();
+        meet(work);
         let_leave(work);
-        work.grid.meet();
+        meet(work);
         let_enter(work);
-        work.grid.meet();
+        meet(work);
         const bool moved = work.counters().n_moved != 0;
-        if (moved) {
-            touch_moved(work);
-            work.grid.meet();
-        }
         measure_again(work, moved);
         const i64 before = over;
         over = overload(work);

@@ -8,22 +8,26 @@
 template <class Key>
 __device__ __forceinline__ void list_nodes(const Work& work, const u32* firsts, i64* n_listed, i32* list, Key key) {
     const Desk& desk = work.desk;
+#pragma unroll 1
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
         const i32 p = key(v);
         if (p >= 0) atomicAdd(desk.ins + p, 1u);
     }
     __syncthreads();
+#pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         const u64 n = desk.ins[p];
         if (n != 0) desk.outs[p] = firsts[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(n_listed + p), n));
         desk.ins[p] = 0;
     }
     __syncthreads();
+#pragma unroll 1
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
         const i32 p = key(v);
         if (p >= 0) list[atomicAdd(desk.outs + p, 1u)] = static_cast<i32>(v);
     }
     __syncthreads();
+#pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
     __syncthreads();
 }
@@ -49,6 +53,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
         ids = in.sorted + place;
     }
     if (n == 0) return;
+#pragma unroll 1
     for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
         ids[i] = list[i];
         gains[i] = in.gains[list[i]];
@@ -56,6 +61,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
     sort_moves(gains, ids, n, before_equal);
     i64 before[N_LOADS], total;
     for (i32 r = 0; r < N_LOADS; ++r) before[r] = 0;
+#pragma unroll 1
     for (i64 base = 0; base < n; base += blockDim.x) {
         const i64 i = base + threadIdx.x, v = i < n ? ids[i] : -1;
         bool fits = v >= 0;
@@ -72,12 +78,12 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
 template <class Amount, class Take>
 __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
                                               Amount amount, Take take) {
-    accept_prefix(work, list, n, place, room, amount, take, [](i32 v, i32 other) { return v < other; });
+    accept_prefix(work, list, n, place, room, amount, take, ById());
 }
 
 __device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
     in.parts[v] = in.targets[v];
-    in.locked[v] = true;
+    in.moved[v] = true;
     ++n_moved;
 }
 
@@ -87,6 +93,7 @@ __device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
 __device__ __forceinline__ void take(Rounds& in, const Rounds* rounds) {
     const u64* from = reinterpret_cast<const u64*>(rounds);
     u64* into = reinterpret_cast<u64*>(&in);
+#pragma unroll 1
     for (u32 i = threadIdx.x; i < sizeof(Rounds) / sizeof(u64); i += blockDim.x) into[i] = from[i];
     __syncthreads();
 }
@@ -100,10 +107,11 @@ __device__ __forceinline__ void begin(Work& work) {
     }
     survey(work);
     forget_found(work);
-    work.grid.meet();
+    meet(work);
     work.finds = can_find(work.in);
+    if (!work.finds && work.in.node_offsets == nullptr) work.in.progress->gave_up = 1;
     measure(work);
-    work.grid.meet();
+    meet(work);
     work.at_start = static_cast<i64>(work.in.progress->connectivity[0]);
 }
 
@@ -126,12 +134,12 @@ __device__ __forceinline__ void measure_again(Work& work, bool moved) {
         ++work.measured;
         measure(work);
     }
-    work.grid.meet();
+    meet(work);
 }
 
 // What the next launch and the host hear; `done`: no turn is left that could change anything.
 __device__ __forceinline__ void end(Work& work, bool done) {
-    work.grid.meet();
+    meet(work);
     if (work.thread() != 0) return;
     Progress& progress = *work.in.progress;
     progress.n_measured = work.measured;

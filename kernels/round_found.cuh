@@ -45,6 +45,7 @@ __device__ __forceinline__ bool can_find(const Rounds& in) {
 
 __device__ __forceinline__ void forget_found(const Work& work) {
     const i64 n = work.in.n_nodes * (work.in.n_parts + 2) * PLACE_WORDS;
+#pragma unroll 1
     for (i64 i = work.thread(); work.in.found != nullptr && i < n; i += work.n_threads()) work.in.found[i] = 0;
 }
 
@@ -96,6 +97,7 @@ struct Telling {
     // Of sources that are pins: what an only pin sends to its own net is nothing that waits for it.
     __device__ __forceinline__ void look_at_sources(const Row& row, const u32* pins, bool fresh) const {
         const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
+#pragma unroll 1
         for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
             const i32 u = in.source_nodes[j];
             if (fresh) {
@@ -104,32 +106,40 @@ struct Telling {
             }
             if (!in.pinned[j]) continue;
             i32 more = (pins[in.parts[u]] & ((1u << 30) - 1)) == 1;
+#pragma unroll 1
             for (i32 s = 0; s < row.size; ++s) more -= in.entries[row.first + s].pins == ~u;
             if (more != 0) add64(found_by(in, u, in.n_parts + 1), more * in.source_weights[j]);
         }
     }
-    // Tells what was noted.
-    // Parallel over pins and sources.
-    __device__ __forceinline__ void tell() const {
-        group.sync();
-        const u32 n = *n_changes;
-        group.sync();
-        if (n == 0) return;
-        for (i64 j = in.net_offsets[g] + group.rank(); j < in.net_offsets[g + 1]; j += group.size()) {
-            i64* row = found_by(in, in.net_pins[j], 0);
-            for (u32 i = 0; i < n; ++i)
-                for (i32 w = 0; w < PLACE_WORDS; ++w) add64(row + changes[i].part * PLACE_WORDS + w, changes[i].words[w]);
-        }
-        for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
-            if (in.pinned[j] || in.source_weights[j] == 0) continue;
-            i64* row = found_by(in, in.source_nodes[j], 0);
-            for (u32 i = 0; i < n; ++i)
-                if (changes[i].more != 0) add64(row + changes[i].part * PLACE_WORDS, changes[i].more * in.source_weights[j]);
-        }
-        group.sync();
-        if (group.rank() == 0) *n_changes = 0;
-        group.sync();
-    }
 };
+
+// Tells the nodes of net g what was noted.
+// Parallel over pins and sources.
+template <class G>
+__device__ __noinline__ void tell(const Rounds& in, G group, i64 g, u32* n_changes, const typename Telling<G>::Change* changes) {
+    group.sync();
+    const u32 n = *n_changes;
+    group.sync();
+    if (n == 0) return;
+#pragma unroll 1
+    for (i64 j = in.net_offsets[g] + group.rank(); j < in.net_offsets[g + 1]; j += group.size()) {
+        i64* row = found_by(in, in.net_pins[j], 0);
+#pragma unroll 1
+        for (u32 i = 0; i < n; ++i)
+            for (i32 w = 0; w < PLACE_WORDS; ++w) add64(row + changes[i].part * PLACE_WORDS + w, changes[i].words[w]);
+    }
+#pragma unroll 1
+    for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
+        const i64 weight = in.source_weights[j];
+        if (in.pinned[j] || weight == 0) continue;
+        i64* row = found_by(in, in.source_nodes[j], 0);
+#pragma unroll 1
+        for (u32 i = 0; i < n; ++i)
+            if (changes[i].more != 0) add64(row + changes[i].part * PLACE_WORDS, changes[i].more * weight);
+    }
+    group.sync();
+    if (group.rank() == 0) *n_changes = 0;
+    group.sync();
+}
 
 #endif

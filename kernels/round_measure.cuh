@@ -21,6 +21,21 @@ struct Space {
 // Beside how many pins of a row's net are in a part while they are counted: sources wait there; it was there before.
 const u32 WAITS = 1u << 30, STAYS = 1u << 31, PINS = WAITS - 1;
 
+// Memory for n entries of a row, and some more unless all rows have all they need; whether there is any left.
+template <class G>
+__device__ __noinline__ bool make_room(const Work& work, G group, i32 g, Row& row, i32 n, bool fresh, Space& space) {
+    const i32 room = !fresh ? n + n / 4 + 2 : work.all_have_room() ? smaller(work.net_size(g), work.in.n_parts) : n;
+    i64 first = group.rank() == 0 ? space.take(static_cast<u32>(room)) : 0;
+    first = value_of_first(group, first, work.desk.scratch);
+    if (first + room > work.in.most_entries) {
+        if (group.rank() == 0) work.in.progress->gave_up = 1;
+        return false;
+    }
+    row.first = static_cast<i32>(first);
+    row.room = static_cast<unsigned short>(room);
+    return true;
+}
+
 // The row of net g: (part, pins, weight of sources) of each part that it touches. Adds what (net weight -
 // weight of sources) over entries with pins changes to `connectivity`, the net's counts to the loads of their parts,
 // and tells its nodes what they find, if that is kept. A row stays where it lies as long as it has room there.
@@ -53,6 +68,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     });
     group.sync();
     const i64* weights = in.source_weights + in.source_offsets[g];
+#pragma unroll 1
     for (i32 j = rank; j < items.n - items.n_pins; j += size) {
         const i32 u = items.sources[j], p = in.parts[u];
         sources.add(p, weights[j]);
@@ -61,65 +77,69 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     group.sync();
     const i32 n = static_cast<i32>(*n_listed);
     if (work.finds) telling.look_at_sources(row, pins, fresh);
-    const auto note = [&](i32 part, i32 before, i64 waited, i32 now, i64 waits) {
-        const i32 more = (now > 0) - (before > 0);
-        if (before > 0) connectivity -= row.weight - waited;
-        if (now > 0) connectivity += row.weight - waits;
-        for (i32 c = 0; more != 0 && c < N_DISTINCT; ++c)
-            if (row.counts[c] != 0) loads.add(part * N_LOADS + N_ADDITIVE + c, more * row.counts[c]);
-        if (work.finds)
-            telling.note(row, part, (now > 0 ? row.weight : waits) - (before > 0 ? row.weight : waited), more);
-    };
-    for (i32 base = 0; base < row.size; base += size) {
-        const i32 s = base + rank;
-        if (s < row.size) {
-            const Entry entry = in.entries[row.first + s];
-            const i64 waited = in.waiting[row.first + s];
-            const u32 now = pins[entry.part];
-            if (now != 0) pins[entry.part] = now | STAYS;
-            note(entry.part, entry.n_pins(), waited, static_cast<i32>(now & PINS), sources.get(entry.part));
-            if (work.finds && entry.pins < 0) telling.alone(row, ~entry.pins, waited - row.weight, -1);
-        }
-        if (work.finds) telling.tell();
-    }
-    group.sync();
     bool fits = true;
-    if (n > row.room) {
-        const i32 room = !fresh ? n + n / 4 + 2 : work.all_have_room() ? smaller(work.net_size(g), n_parts) : n;
-        i64 first = rank == 0 ? space.take(static_cast<u32>(room)) : 0;
-        first = value_of_first(group, first, desk.scratch);
-        fits = first + room <= in.most_entries;
-        if (fits) {
-            row.first = static_cast<i32>(first);
-            row.room = static_cast<unsigned short>(room);
-        } else if (rank == 0) {
-            in.progress->gave_up = 1;
-        }
-    }
-    for (i32 base = 0; base < n; base += size) {
-        const i32 s = base + rank;
-        if (s < n) {
-            const i32 v = listed[s], p = in.parts[v];
-            const i32 now = static_cast<i32>(pins[p] & PINS);
-            const i64 waits = sources.get(p);
-            if ((pins[p] & STAYS) == 0) note(p, 0, 0, now, waits);
-            if (work.finds && now == 1) telling.alone(row, v, row.weight - waits, 1);
-            if (fits) {
-                in.entries[row.first + s] = {p, now == 1 ? ~v : now};
-                in.waiting[row.first + s] = waits;
+    const i32 n_before = row.size;
+#pragma unroll 1
+    for (i32 round = 0; round < 2; ++round) {  // parts that were there before, parts that are there now
+        const bool later = round == 1;
+        if (later && n > row.room) fits = make_room(work, group, g, row, n, fresh, space);
+        const i32 end = later ? n : n_before;
+#pragma unroll 1
+        for (i32 base = 0; base < end; base += size) {
+            const i32 s = base + rank;
+            if (s < end) {
+                Entry entry = {0, 0};
+                i64 waited = 0;
+                if (!later) {
+                    entry = in.entries[row.first + s];
+                    waited = in.waiting[row.first + s];
+                }
+                const i32 p = later ? in.parts[listed[s]] : entry.part, before = entry.n_pins();
+                const u32 word = pins[p];
+                const i32 now = static_cast<i32>(word & PINS), only = !later ? ~entry.pins : now == 1 ? listed[s] : -1;
+                const i64 waits = sources.get(p);
+                if (!later || (word & STAYS) == 0) {
+                    const i32 more = (now > 0) - (before > 0);
+                    connectivity += (now > 0 ? row.weight - waits : 0) - (before > 0 ? row.weight - waited : 0);
+                    for (i32 c = 0; more != 0 && c < N_DISTINCT; ++c)
+                        if (row.counts[c] != 0) loads.add(p * N_LOADS + N_ADDITIVE + c, more * row.counts[c]);
+                    if (work.finds)
+                        telling.note(row, p, (now > 0 ? row.weight : waits) - (before > 0 ? row.weight : waited), more);
+                }
+                if (work.finds && only >= 0) {
+                    const i64 sign = later ? 1 : -1;
+                    telling.alone(row, only, sign * (row.weight - (later ? waits : waited)), sign);
+                }
+                if (!later) {
+                    if (word != 0) pins[p] = word | STAYS;
+                } else {
+                    if (fits) {
+                        in.entries[row.first + s] = {p, now == 1 ? ~listed[s] : now};
+                        in.waiting[row.first + s] = waits;
+                    }
+                    pins[p] = listed[s] = 0;
+                    sources.clear(p);
+                }
             }
-            pins[p] = listed[s] = 0;
-            sources.clear(p);
+            if (work.finds) tell(in, group, g, telling.n_changes, telling.changes);
         }
-        if (work.finds) telling.tell();
+        group.sync();
     }
     row.size = static_cast<unsigned short>(fits ? n : 0);
     if (rank == 0) in.rows[g] = row;
     group.sync();
 }
 
+// Whether a pin or source of net g moved. By a group.
+template <class G>
+__device__ __noinline__ bool is_touched(const Work& work, G group, i32 g) {
+    bool some = false;
+    Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, bool moved) { some |= moved; });
+    return any_of(group, some, work.desk.scratch);
+}
+
 // Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
-// Only nets of which a pin or source moved, but for the first measurement.
+// Only of nets that are touched, but for the first measurement.
 // (Functions of their own keep what they know in registers.)
 template <class G>
 __device__ __noinline__ i64 fill_rows(const Work& given, G group, bool only_long) {
@@ -128,13 +148,11 @@ __device__ __noinline__ i64 fill_rows(const Work& given, G group, bool only_long
     Space space = {&in.progress->n_entries, static_cast<u32>(in.piece), 0, 0};
     i64 connectivity = 0;
     const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
-    const auto asks = [&](i64 i) {
-        const i64 g = only_long ? in.long_nets[i] : i;
-        return (work.measured == 0 || in.touched[g] == work.measured) && (only_long || work.net_size(g) <= work.long_net());
-    };
-    for_asking(group, n, asks, [&](i64 i) {
-        fill_row(work, group, only_long ? in.long_nets[i] : static_cast<i32>(i), space, connectivity);
-    });
+    for (i64 i = group.index(); i < n; i += group.number()) {
+        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
+        if (!only_long && work.net_size(g) > work.long_net()) continue;
+        if (work.measured == 0 || is_touched(work, group, g)) fill_row(work, group, g, space, connectivity);
+    }
     return connectivity;
 }
 
@@ -148,6 +166,7 @@ __device__ __noinline__ void measure(const Work& given) {
     connectivity += team.warps == 1 ? fill_rows(work, Warp(), false) : fill_rows(work, team, false);
     __syncthreads();
     const Sums loads = work.desk.loads();
+#pragma unroll 1
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
         for (i32 r = 0; r < N_ADDITIVE; ++r) loads.add(in.parts[v] * N_LOADS + r, work.additive(v, r));
     connectivity = sum_of(block, connectivity, work.desk.scratch);
@@ -158,30 +177,17 @@ __device__ __noinline__ void measure(const Work& given) {
 // What the next measurement adds to: additive loads are counted anew.
 __device__ __forceinline__ void prepare_measurement(const Work& work) {
     const i64 now = work.measured, next = now + 1;
+#pragma unroll 1
     for (i64 i = work.thread(); i < work.in.n_parts * N_LOADS; i += work.n_threads())
         work.loads(next)[i] = i % N_LOADS < N_ADDITIVE ? 0 : work.loads(now)[i];
     u64* connectivity = work.in.progress->connectivity;
     if (work.thread() == 0) connectivity[next & 1] = connectivity[now & 1];
 }
 
-// The nets of node v, which moves, are those that the next measurement looks at. By a warp.
-__device__ __forceinline__ void touch_nets(const Work& work, i64 v) {
-    const Rounds& in = work.in;
-    const i32 next = static_cast<i32>(work.measured + 1);
-    for (i64 j = in.node_offsets[v] + Warp().rank(); j < in.node_offsets[v + 1]; j += 32) in.touched[in.node_nets[j]] = next;
-    for (i64 j = in.out_offsets[v] + Warp().rank(); j < in.out_offsets[v + 1]; j += 32) in.touched[in.out_nets[j]] = next;
-}
-
-// The same for all nodes that moved and so are locked.
-__device__ __noinline__ void touch_moved(const Work& given) {
-    const Work work = given;
-    for_asking(Warp(), work.in.n_nodes, [&](i64 v) { return work.in.locked[v]; }, [&](i64 v) { touch_nets(work, v); });
-}
-
 // ------------------------------------------------------------------------------------ weigh
 
 // Price of a unit of each load: factor * (connectivity at the start / total of the load), rounded down.
-__device__ __forceinline__ void set_prices(const Work& work, double factor, i64* prices) {
+__device__ __noinline__ void set_prices(const Work& work, double factor, i64* prices) {
     const Progress& progress = *work.in.progress;
     for (i32 r = 0; r < N_LOADS; ++r) {
         const double worth = static_cast<double>(work.at_start) / static_cast<double>(larger(progress.totals[r], 1));
@@ -190,7 +196,7 @@ __device__ __forceinline__ void set_prices(const Work& work, double factor, i64*
 }
 
 // Connectivity + price * overload of the last measurement, known to all threads.
-__device__ __forceinline__ i64 weigh(Work& work) {
+__device__ __noinline__ i64 weigh(Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     i64 cost = static_cast<i64>(in.progress->connectivity[work.measured & 1]), prices[N_LOADS];
@@ -198,6 +204,7 @@ __device__ __forceinline__ i64 weigh(Work& work) {
     double estimate = static_cast<double>(cost);
     for (i32 r = 0; r < N_LOADS; ++r) {
         i64 over = 0;
+#pragma unroll 1
         for (i64 p = threadIdx.x; p < in.n_parts; p += blockDim.x) over += larger(loads[p * N_LOADS + r] - in.limits[r], 0);
         over = sum_of(Team::of_block(), over, work.desk.scratch);
         cost += over * prices[r];
@@ -211,12 +218,14 @@ __device__ __forceinline__ i64 weigh(Work& work) {
 __device__ __forceinline__ i64 overload(const Work& work) {
     const i64* loads = work.loads(work.measured);
     i64 over = 0;
+#pragma unroll 1
     for (i64 i = threadIdx.x; i < work.in.n_parts * N_LOADS; i += blockDim.x)
         over += larger(loads[i] - work.in.limits[i % N_LOADS], 0);
     return sum_of(Team::of_block(), over, work.desk.scratch);
 }
 
-__device__ __forceinline__ void keep_best(const Work& work) {
+__device__ __noinline__ void keep_best(const Work& work) {
+#pragma unroll 1
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) work.in.best[v] = work.in.parts[v];
 }
 

@@ -35,6 +35,7 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
     Best best = {-(1ll << 62), 0, -1, 0};
     i64 plain = 0, brought[ROOM];
     for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
+#pragma unroll 1
     for (i32 p = group.rank(); p < desk.n_parts; p += group.size()) {
         i64 added[ROOM];
         const i64 found = look(p, added);
@@ -218,14 +219,14 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
     for (i64 i = team.index(); i < n; i += team.number()) {
         const i32 v = only_long ? in.long_nodes[i] : static_cast<i32>(i);
         if (!only_long && work.n_nets_of(v) > work.long_node()) continue;
-        const bool rests = in.locked[v];
+        const bool rests = KIND == ALONE && in.moved[v];
         team.sync();
         if (KIND == STRICT ? overfull(work, v) : !rests && (work.n_nets_of(v) > PARTLY || at_border_of(work, v))) {
             propose<KIND>(work, team, prices, v, width);
         } else if (team.rank() == 0) {
             stay(in, v);
         }
-        if (team.rank() == 0) in.locked[v] = false;
+        if (team.rank() == 0) in.moved[v] = false;
     }
 }
 
@@ -239,8 +240,8 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
         const i64 v = base + Warp().rank();
         bool asks = false;
         if (v < smaller(base + some, in.n_nodes) && work.n_nets_of(v) <= work.long_node()) {
-            asks = KIND == STRICT ? overfull(work, v) : !in.locked[v] && at_border(work, v);
-            in.locked[v] = false;
+            asks = KIND == STRICT ? overfull(work, v) : !(KIND == ALONE && in.moved[v]) && at_border(work, v);
+            in.moved[v] = false;
             if (!asks) stay(in, v);
         }
         u32 left = __ballot_sync(ALL_LANES, asks);
@@ -257,9 +258,9 @@ template <Kind KIND>
 __device__ __noinline__ void propose_by_tables(const Work& given, const Prices& prices) {
     const Work work = given;
     const auto asks = [&](i64 v) {
-        const bool rests = work.in.locked[v];
+        const bool rests = KIND == ALONE && work.in.moved[v];
         if (rests) stay(work.in, v);
-        work.in.locked[v] = false;
+        work.in.moved[v] = false;
         return !rests;
     };
     for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) { propose_by_found<KIND>(work, prices, static_cast<i32>(v)); });
@@ -281,7 +282,7 @@ __device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& 
         propose_by_warps<KIND>(work, prices, width);
 }
 
-// Proposals of all nodes that are not locked, which they then are no more; how many want to come to and go
+// Proposals of all nodes but those that rest, which then do so no more; how many want to come to and go
 // from each part.
 template <Kind KIND>
 __device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
@@ -291,6 +292,7 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
     else
         propose_by_nets<KIND>(work, prices);
     __syncthreads();
+#pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
         if (desk.outs[p] != 0) add64(work.wanted_out() + p, desk.outs[p]);
@@ -302,6 +304,7 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
 __device__ __forceinline__ void prepare_counters(const Work& work) {
     const i64 n = sizeof(Counters) / 8 + work.in.n_parts * (N_LOADS + 4);
     i64* next = work.set_of(work.turn + 1);
+#pragma unroll 1
     for (i64 i = work.thread(); i < n; i += work.n_threads()) next[i] = 0;
 }
 

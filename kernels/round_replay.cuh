@@ -81,6 +81,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Sums sources(pins + n_parts, n_parts);
     const Items items(in, g);
     const Row row = in.rows[g];
+#pragma unroll 1
     for (i32 s = rank; s < row.size; s += size) {
         const Entry entry = in.entries[row.first + s];
         pins[entry.part] = static_cast<u32>(entry.n_pins());
@@ -104,15 +105,12 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     while (some) {
         if (rank == 0) *cursor = 0;
         group.sync();
-        items.visit(group, in.moves, [&](i32 i, i32 v, i32 move) {
+        items.visit(group, in.moves, [&](i32 i, i32, i32 move) {
             if (move < 0) return;
             const i32 a = move >> 16, b = move & 0xFFFF;
             if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
             const u32 place = atomicAdd(cursor, 1u);
-            const i64 weight = i < items.n_pins ? -1 : in.source_weights[in.source_offsets[g] + i - items.n_pins];
-            if (place < room)
-                (place < here ? list + place : rest + (place - here))[0] =
-                    {in.gains[v], weight, v, static_cast<unsigned short>(a), static_cast<unsigned short>(b)};
+            if (place < room) (place < here ? list + place : rest + (place - here))->node = i;
         });
         group.sync();
         n = *cursor;
@@ -132,18 +130,29 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         here = room = n;
         pooled = true;
     }
+#pragma unroll 1
+    for (i64 e = rank; e < n; e += size) {  // which they are is known, now what they are
+        Event& event = e < here ? list[e] : rest[e - here];
+        const i32 i = event.node, v = i < items.n_pins ? items.pins[i] : items.sources[i - items.n_pins], move = in.moves[v];
+        const i64 weight = i < items.n_pins ? -1 : in.source_weights[in.source_offsets[g] + i - items.n_pins];
+        event = {in.gains[v], weight, v, static_cast<unsigned short>(move >> 16), static_cast<unsigned short>(move & 0xFFFF)};
+    }
+    group.sync();
     if (n > in.most_of_net) {
         replay_halves<LOADS>(work, group, row, list, n, pins, sources);
         n = 0;
     }
+#pragma unroll 1
     for (i64 e = rank; e < n; e += size) {
         const Event event = e < here ? list[e] : rest[e - here];
         const i32 a = event.from, b = event.to;
         i64 pins_a = pins[a], pins_b = pins[b], sources_a = sources.get(a), sources_b = sources.get(b);
-        const auto consider = [&](const Event& other) {
+#pragma unroll 1
+        for (i64 i = 0; i < n; ++i) {
+            const Event other = i < here ? list[i] : rest[i - here];
             const bool same = other.node == event.node;
             if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
-                return;
+                continue;
             const i32 into_a = (other.to == a) - (other.from == a), into_b = (other.to == b) - (other.from == b);
             if (other.weight < 0) {
                 pins_a += into_a;
@@ -152,9 +161,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
                 sources_a += into_a * other.weight;
                 sources_b += into_b * other.weight;
             }
-        };
-        for (i64 i = 0; i < smaller(n, here); ++i) consider(list[i]);
-        for (i64 i = here; i < n; ++i) consider(rest[i - here]);
+        }
         i64 gain = 0;
         if (event.weight < 0) {
             if (pins_a == 1) gain += row.weight - sources_a;
@@ -172,6 +179,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         if (gain != 0) add64(in.later + event.node, gain);
     }
     group.sync();
+#pragma unroll 1
     for (i32 s = rank; s < row.size; s += size) {
         const i32 p = in.entries[row.first + s].part;
         pins[p] = leaving[p] = 0;

@@ -31,6 +31,7 @@ __device__ __noinline__ void list_winners(const Work& given) {
     place_moves(work);
     const Sums taken = desk.loads();
     list_nodes(work, desk.first_ins, work.n_in(), in.halves, [&](i64 v) { return wins(in, v) ? in.targets[v] : -1; });
+#pragma unroll 1
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
         for (i32 r = 0; wins(in, v) && r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
     work.flush(work.leaving());
@@ -43,6 +44,7 @@ __device__ __noinline__ void let_arrive(const Work& given, bool roomy) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0, n_relieving = 0;
+#pragma unroll 1
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = work.desk.first_ins[p];
         i64 room[N_LOADS];
@@ -75,6 +77,7 @@ __device__ __noinline__ void relieve(const Work& given) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0;
+#pragma unroll 1
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_out()[p], first = work.desk.first_outs[p];
         i64 enough[N_LOADS];
@@ -104,24 +107,20 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<ALONE>(work, turn);
-        work.grid.meet();
+        meet(work);
         replay_all<false>(work);
-        work.grid.meet();
+        meet(work);
         list_winners(work);
-        work.grid.meet();
+        meet(work);
         let_arrive(work, turn.roomy != 0);
-        work.grid.meet();
+        meet(work);
         if (work.counters().n_relieving != 0) {
             relieve(work);
-            work.grid.meet();
+            meet(work);
         }
         const bool moved = work.counters().n_moved != 0;
         done = turn.cold != 0 && !moved;
         if (done) break;
-        if (moved) {
-            touch_moved(work);
-            work.grid.meet();
-        }
         measure_again(work, moved);
         const i64 cost = weigh(work);
         ++since;

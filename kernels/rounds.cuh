@@ -77,7 +77,7 @@ struct Rounds {
     i64 patience, may_grow;  // whether there may be more parts
     const i32* start;  // parts
     i32 *parts, *best;
-    bool* locked;
+    bool* moved;  // in the last round; they rest in the next one, but not with the scheme "sequence"
     i32 *targets, *moves;  // -1: none; the latter: (part << 16) + target
     i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
     Row* rows;
@@ -85,7 +85,6 @@ struct Rounds {
     i64* waiting;  // weight of the sources of each entry
     i64* found;    // what each node finds in each part, or null: see round_found.cuh
     bool* pinned;  // whether a source is a pin of its net
-    i32* touched;  // the last measurement before which a pin or source of each net moved
     i64 most_entries, piece;  // what a warp reserves at once
     Event* events;
     i64 most_events, most_of_net;  // in all; of a net where pairs are compared
@@ -227,18 +226,20 @@ struct Items {
           n(n_pins + static_cast<i32>(in.source_offsets[g + 1] - in.source_offsets[g])) {}
 
     // visit(i, node, values[node]) for all of them, by a group, some at a time, so that their loads overlap.
-    template <class G, class Visit>
-    __device__ __forceinline__ void visit(G group, const i32* values, Visit visit) const {
-        const i32 SOME = 6, size = group.size();
+    template <class G, class T, class Visit>
+    __device__ __forceinline__ void visit(G group, const T* values, Visit visit) const {
+        const i32 SOME = 5, size = group.size();
+#pragma unroll 1
         for (i32 base = group.rank(); base < n; base += SOME * size) {
-            i32 node[SOME], value[SOME];
+            i32 node[SOME];
+            T value[SOME];
 #pragma unroll
             for (i32 k = 0; k < SOME; ++k) {
                 const i32 i = base + k * size;
                 node[k] = i < n ? i < n_pins ? pins[i] : sources[i - n_pins] : -1;
             }
 #pragma unroll
-            for (i32 k = 0; k < SOME; ++k) value[k] = node[k] >= 0 ? values[node[k]] : 0;
+            for (i32 k = 0; k < SOME; ++k) value[k] = node[k] >= 0 ? values[node[k]] : T(0);
 #pragma unroll
             for (i32 k = 0; k < SOME; ++k)
                 if (node[k] >= 0) visit(base + k * size, node[k], value[k]);
@@ -263,6 +264,9 @@ __device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit vis
         if (asks(i)) visit(i);
 }
 
+// All blocks wait for each other. (Code that is there once stays in the instruction cache.)
+__device__ __noinline__ void meet(Work& work) { work.grid.meet(); }
+
 // ------------------------------------------------------------------------------------ start
 
 // Parts at the start; lists of long nets and nodes; totals of all loads and weights.
@@ -271,16 +275,19 @@ __device__ __noinline__ void survey(const Work& given) {
     const Rounds& in = work.in;
     i64 sums[N_LOADS + 1];
     for (i32 r = 0; r <= N_LOADS; ++r) sums[r] = 0;
+#pragma unroll 1
     for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
         if (work.net_size(g) > work.long_net()) in.long_nets[atomicAdd(&in.progress->n_long_nets, 1ull)] = static_cast<i32>(g);
         for (i32 c = 0; c < N_DISTINCT; ++c) sums[N_ADDITIVE + c] += in.counts[g * N_DISTINCT + c];
         sums[N_LOADS] += in.net_weights[g];
     }
+#pragma unroll 1
     for (i64 j = work.thread(); j < in.source_offsets[in.n_nets]; j += work.n_threads()) sums[N_LOADS] += in.source_weights[j];
+#pragma unroll 1
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
         in.parts[v] = in.start[v];
-        in.locked[v] = false;
-        if (work.n_nets_of(v) > work.long_node())
+        in.moved[v] = false;
+        if (in.node_offsets != nullptr && work.n_nets_of(v) > work.long_node())
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);
     }

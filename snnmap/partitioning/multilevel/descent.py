@@ -114,7 +114,7 @@ def uncoarsen(
     hurried = False
     progress.start("refining", len(levels), "levels")
     for depth in range(len(levels) - 1, -1, -1):
-        level = levels.level(depth)
+        level = levels.for_rounds(depth)
         if depth and progress.expired() and not hurried:  # valid here is valid on the finest level
             hurried = True
             state = _repair(
@@ -166,12 +166,12 @@ def _repair(
     """Repair on the level of the run, in a hurry unless settings are given."""
     return repair(
         run.engine,
-        run.level,
+        run.finest.for_rounds(),
         run.limits,
         parts,
         n_parts,
         run.problem.max_parts,
-        knobs or hasten(run.config.refinement, run.level),
+        knobs or hasten(run.config.refinement, run.finest.slim),
         seed=seed,
         progress=run.progress,
         known=known,
@@ -194,12 +194,12 @@ def complete(
     state = _repair(run, parts, n_parts, seed, knobs, known)
     rounds = knobs.settle_rounds
     if hasty:
-        rounds = _polish_rounds(rounds, run.level, knobs)
+        rounds = _polish_rounds(rounds, run.finest.slim, knobs)
     if not state.valid or rounds == 0 or run.progress.expired():
         return state
     parts = refine(
         run.engine,
-        run.level,
+        run.finest.for_rounds(),
         run.limits,
         state.parts,
         state.n_parts,

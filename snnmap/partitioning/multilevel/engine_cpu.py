@@ -101,6 +101,10 @@ class CpuEngine(CpuCompression):
         """The level without its lists by destination, which :meth:`restore` makes again."""
         return level.without_lists(np)
 
+    def for_rounds(self, level: Level) -> Level:
+        """The level as refinement wants it."""
+        return self.restore(level)
+
     def restore(self, level: Level) -> Level:
         """The whole level again."""
         return with_lists(level)

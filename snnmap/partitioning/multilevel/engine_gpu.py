@@ -130,6 +130,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         node_offsets, node_nets = self._transpose(level.net_offsets, level.net_pins, level.n_nodes)
         return level._replace(node_offsets=node_offsets, node_nets=node_nets)
 
+    def for_rounds(self, level: Level) -> Level:
+        """The level without lists by node: refinement makes them where it cannot do without."""
+        return self.bring(level).without_lists(self.xp)
+
     def keep_memory(self) -> None:
         """The pool keeps what is freed, as far as it is planned."""
 

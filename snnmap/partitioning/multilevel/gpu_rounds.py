@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,7 @@ class GpuRounds(GpuChoosing):
             tables for more leave too few warps on a multiprocessor.
     """
 
+    restore: Callable[[Level], Level]
     round_threads: int = 1024
     entries_of_net: int = 16
     whole_rounds: bool = True
@@ -160,9 +161,11 @@ class GpuRounds(GpuChoosing):
             return None
         result = xp.empty_like(parts)
         fields = self._spare(self._fields(where, name, size, result))
-        finds = any(isinstance(field, Room) and field.optional for field in fields)
-        if n_parts > self.whole_parts and not finds:
-            return None
+        if not any(isinstance(field, Room) and field.optional for field in fields):
+            if n_parts > self.whole_parts:
+                return None
+            level = self.restore(level)  # what nodes find is summed up by their nets
+            fields = self._spare(self._fields((level, *where[1:]), name, size, result))
         if not turns or progress.expired():
             return Played(parts, 0, False)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
@@ -262,13 +265,16 @@ class GpuRounds(GpuChoosing):
         place = 8 * (1 + n_distinct // 2)
         found = Room(place * n * (n_parts + 2), optional=True) if name != "repair_rounds" else None
         both = (ids, result) if name == "refine_rounds" else (result, None)
+        lists: list[Any] = list(level)
+        if not len(level.node_offsets):
+            lists[5:7] = None, None  # those by node
         ranking: tuple[Any, ...] = 6 * (None,)
         if name == "refine_by_prefix":
             ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
         return [
-            *level, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
+            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
-            Room(len(level.source_nodes)), Room(4 * n_nets, zeroed=True), most_entries, piece, Room(_EVENT * most_events),
+            Room(len(level.source_nodes)), most_entries, piece, Room(_EVENT * most_events),
             most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n), *ranking,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, Room(8 * _PROGRESS_WORDS, zeroed=True),

@@ -30,6 +30,11 @@ class Finest:
         self._level = self._engine.restore(self._level)
         return self._level
 
+    def for_rounds(self) -> Level:
+        """The level as refinement wants it."""
+        self._level = self._engine.for_rounds(self._level)
+        return self._level
+
     @property
     def slim(self) -> Level:
         """The level for those who need no lists by node."""
@@ -72,17 +77,28 @@ class Hierarchy:
         """Nodes of a level."""
         return self._sizes[depth - 1] if depth else self._finest.slim.n_nodes
 
+    def for_rounds(self, depth: int) -> Level:
+        """The level at a depth as refinement wants it."""
+        if depth == 0:
+            return self._finest.for_rounds()
+        wanted: Level = self._engine.for_rounds(self._slim(depth))
+        return wanted
+
     def level(self, depth: int) -> Level:
         """The whole level at a depth, 0 being the finest, -1 the coarsest."""
         depth = range(len(self))[depth]
         if depth == 0:
             return self._finest.level
+        whole: Level = self._engine.restore(self._slim(depth))
+        return whole
+
+    def _slim(self, depth: int) -> Level:
+        """A coarse level, made again if need be."""
         level = self._levels[depth - 1]
         if level is None:
             level = self._make_again(depth)
             self._engine.tidy()
-        whole: Level = self._engine.restore(level)
-        return whole
+        return level
 
     def _make_again(self, depth: int) -> Level:
         """Contract the nearest finer level that is there by the maps from it."""

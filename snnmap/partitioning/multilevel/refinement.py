@@ -45,7 +45,7 @@ def refine(
 
     Args:
         engine: where the level's arrays are.
-        level: the level.
+        level: the level, perhaps without lists by node.
         limits: int64[n_loads].
         parts: int32[n_nodes], where to start.
         n_parts: their number.
@@ -68,7 +68,7 @@ def refine(
     refined = engine.refine_rounds(level, limits, parts, n_parts, turns, progress, **asked)
     if refined is not None:
         return refined
-    xp = engine.xp
+    xp, level = engine.xp, engine.restore(level)
     state = examine(engine, level, limits, parts, n_parts)
     worth = price_overload(level, engine, state.connectivity)
     final_prices = (worth * overload_price).astype(np.int64)
@@ -128,6 +128,7 @@ def repair(
     turns = plan_repair(config, seed=seed)
     state = known or weigh(engine, level, limits, parts, n_parts)
     while turns and not (state.valid or progress.expired()):
+        level = engine.restore(level)
         grows = max_parts is None or n_parts < max_parts
         asked = (level, limits, state, turns, progress)
         played = engine.repair_rounds(*asked, may_grow=grows)

@@ -53,7 +53,7 @@ def refine_in_sequence(
     refined = engine.refine_by_prefix(level, limits, parts, n_parts, turns, progress)
     if refined is not None:
         return refined
-    xp = engine.xp
+    xp, level = engine.xp, engine.restore(level)
     state = examine(engine, level, limits, parts, n_parts)
     worth = price_overload(level, engine, state.connectivity)
     anywhere = xp.zeros(level.n_nodes, bool)

@@ -53,7 +53,8 @@ def refined(
         "rounds": 7, "schedule": (0.5, 2.0, 16.0), "overload_price": 20.0, "roomy": False, "seed": seed
     }  # fmt: skip
     knobs |= changes
-    where = (engine, engine.upload(level), engine.from_host(limits), engine.from_host(parts))
+    level = engine.for_rounds(engine.upload(level))
+    where = (engine, level, engine.from_host(limits), engine.from_host(parts))
     return engine.to_host(refine(*where, n_parts, config, **knobs))
 
 
@@ -98,7 +99,8 @@ def repaired(
     rng = np.random.default_rng(seed)
     limits = twins.random_limits(rng, level, n_parts)
     parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
-    where = (engine, engine.upload(level), engine.from_host(limits), engine.from_host(parts))
+    level = engine.for_rounds(engine.upload(level))
+    where = (engine, level, engine.from_host(limits), engine.from_host(parts))
     config = RefinementConfig(repairs=12)
     state = repair(*where, n_parts, max_parts, config, seed=seed, **changes)
     return engine.to_host(state.parts), state.n_parts, list(state.overload)
