@@ -109,7 +109,7 @@ __device__ __forceinline__ void begin(Work& work) {
     forget_found(work);
     meet(work);
     work.finds = can_find(work.in);
-    if (!work.finds && work.in.node_offsets == nullptr) work.in.progress->gave_up = 1;
+    if (!work.finds && work.in.node_offsets == nullptr) work.in.progress->gave_up = NEEDS_LISTS;
     measure(work);
     meet(work);
     work.at_start = static_cast<i64>(work.in.progress->connectivity[0]);

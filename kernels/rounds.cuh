@@ -13,6 +13,7 @@ const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a
 const i32 WARP_EVENTS = 96;  // the least that a warp keeps in shared memory
 const i64 LONG_NET = 1024;   // pins and sources of a net for each warp of a team; more are a block's
 const i64 LONG_NODE = 1024;  // nets of a node, likewise
+const u64 NEEDS_LISTS = 2;   // why a launch gave up: of the nets of nodes
 const i32 PARTLY = 32;       // nets of a node that one thread looks through
 
 struct alignas(8) Entry {

@@ -24,6 +24,7 @@ _MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 38, 16, 17, 36, 37, 8
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
+_NEEDS_LISTS = 2  # sums are too large to keep what nodes find
 _ASKED = 19  # field of the struct
 
 
@@ -178,6 +179,9 @@ class GpuRounds(GpuChoosing):
             args = (struct, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
             words = self.to_host(told)
+            if words[_GAVE_UP] == _NEEDS_LISTS:
+                where = (self.restore(level), *where[1:])
+                return self._play(name, where, turns, progress, overload_price, patience, may_grow)
             if words[_GAVE_UP]:
                 return None
             if words[_DONE] or progress.expired():
