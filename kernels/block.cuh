@@ -121,26 +121,6 @@ __device__ __forceinline__ bool ranks_before(i64 gain, i32 v, i64 other_gain, i3
     return gain != other_gain ? gain > other_gain : v < other;
 }
 
-// Sort n ids by what `before` says, by a group: bitonic, all comparisons in one direction, so that any n will do.
-template <class G, class Before>
-__device__ __forceinline__ void sort_by(G group, i32* ids, i64 n, Before before) {
-    group.sync();
-    for (i64 half = 1; half < n; half *= 2) {
-        for (i64 step = half; step > 0; step /= 2) {
-            for (i64 i = group.rank();; i += group.size()) {
-                const i64 within = i & (step - 1), low = 2 * (i - within) + within;
-                if (low >= n) break;
-                const i64 high = step == half ? low - 2 * within + 2 * step - 1 : low + step;
-                if (high >= n || !before(ids[high], ids[low])) continue;
-                const i32 id = ids[low];
-                ids[low] = ids[high];
-                ids[high] = id;
-            }
-            group.sync();
-        }
-    }
-}
-
 // Sort n moves by falling gain, equal ones as `before` says, by a block: few by counting, a thread each, which better
 // ones there are; else bitonic, all comparisons in one direction, so that any n will do.
 template <class Before>

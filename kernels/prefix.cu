@@ -6,8 +6,8 @@
 //   propose   every node's best move in isolation                               (nodes)
 //   replay    what each saves, brings and takes after all moves of better rank  (nets)
 //   sort      the moves of a block's share of the nodes; halves listed by part  (nodes)
-//   weigh     by how much each half of a move changes its part's overload       (parts)
 //   rank      the place of each move among all of them                          (moves)
+//   weigh     by how much each half of a move changes its part's overload       (parts)
 //   choose    the best prefix, found by every block for itself, is made         (moves)
 #include "common.cuh"
 #include "grid.cuh"
@@ -26,7 +26,9 @@ __device__ __noinline__ void sort_share(const Work& given) {
     const Desk& desk = work.desk;
     i64 first, last;
     work.grid.share(in.n_nodes, first, last);
-    const bool fits = last - first <= desk.sortable();
+    i64 n_moves = 0;
+    for (i64 v = first + threadIdx.x; v < last; v += blockDim.x) n_moves += in.targets[v] >= 0;
+    const bool fits = sum_of(Team::of_block(), n_moves, desk.scratch) <= desk.sortable();
     i64* gains = fits ? reinterpret_cast<i64*>(desk.events) : in.sorted_gains + first;
     i32* ids = fits ? reinterpret_cast<i32*>(gains + desk.sortable()) : in.sorted + first;
     if (threadIdx.x == 0) *desk.cursors = 0;
@@ -78,49 +80,12 @@ __device__ __noinline__ void list_halves(const Work& given) {
     __syncthreads();
 }
 
-// changed[v] += by how much v's move, after all of better rank, changes the overload of its parts.
-__device__ __noinline__ void change_overload(const Work& given) {
-    const Work work = given;
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    const i64* loads = work.loads(work.measured);
-    for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
-        const i64 n = work.n_in()[p], first = desk.first_ins[p];
-        if (n == 0) continue;
-        i64* gains = reinterpret_cast<i64*>(desk.events);
-        i32* halves = reinterpret_cast<i32*>(gains + desk.sortable());
-        if (n > desk.sortable()) {
-            gains = in.half_gains + first;
-            halves = in.halves + first;
-        }
-        for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-            halves[i] = in.halves[first + i];
-            gains[i] = in.gains[halves[i] >> 1];
-        }
-        sort_moves(gains, halves, n, ById());
-        i64 held[N_LOADS], total;
-        for (i32 r = 0; r < N_LOADS; ++r) held[r] = loads[p * N_LOADS + r];
-        for (i64 base = 0; base < n; base += blockDim.x) {
-            const i64 i = base + threadIdx.x;
-            const i32 half = i < n ? halves[i] : 0, v = half >> 1;
-            i64 more = 0;
-            for (i32 r = 0; r < N_LOADS; ++r) {
-                const i64 change = i >= n ? 0 : half & 1 ? work.incoming(v, r) : -work.outgoing(v, r);
-                const i64 now = held[r] + scan(Team::of_block(), change, total, desk.scratch);
-                more += larger(now - in.limits[r], 0) - larger(now - change - in.limits[r], 0);
-                held[r] += total;
-            }
-            if (i < n && more != 0) add64(in.changed + v, more);
-        }
-        __syncthreads();
-    }
-}
-
-// order[rank] = v, and what v's move changes and saves, for all moves; ranks are counted in the sorted shares.
-// Parallel over moves (a warp each) and shares.
+// order[rank] = v for all moves; ranks are counted in the sorted shares.
+// Parallel over moves (a warp each) and shares, of which a lane bisects some at once, so that their loads overlap.
 __device__ __noinline__ void rank_moves(const Work& given) {
     const Work work = given;
     const Rounds& in = work.in;
+    const i32 SOME = 5;
     const i64 each = (in.n_nodes + gridDim.x - 1) / gridDim.x;
     for (i64 at = Group<false>::index(); at < in.n_nodes; at += Group<false>::number()) {
         const i64 own = at / each;
@@ -128,22 +93,100 @@ __device__ __noinline__ void rank_moves(const Work& given) {
         const i64 gain = in.sorted_gains[at];
         const i32 v = in.sorted[at];
         i64 rank = 0;
-        for (i64 chunk = Group<false>::rank(); chunk < gridDim.x; chunk += 32) {
-            i64 low = chunk * each, high = low + in.chunks[chunk];
-            while (low < high) {
-                const i64 middle = (low + high) >> 1;
-                if (ranks_before(in.sorted_gains[middle], in.sorted[middle], gain, v))
-                    low = middle + 1;
-                else
-                    high = middle;
+        for (i64 base = Group<false>::rank(); base < gridDim.x; base += 32 * SOME) {
+            i32 low[SOME], high[SOME];
+            bool more = false;
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k) {
+                const i64 chunk = smaller(base + 32 * k, gridDim.x);
+                low[k] = static_cast<i32>(chunk * each);
+                high[k] = low[k] + (chunk < gridDim.x ? static_cast<i32>(in.chunks[chunk]) : 0);
+                rank -= low[k];
+                more |= low[k] < high[k];
             }
-            rank += low - chunk * each;
+            while (more) {
+                i64 gains[SOME];
+                i32 ids[SOME];
+#pragma unroll
+                for (i32 k = 0; k < SOME; ++k) {
+                    if (low[k] >= high[k]) continue;
+                    const i32 middle = (low[k] + high[k]) >> 1;
+                    gains[k] = in.sorted_gains[middle];
+                    ids[k] = in.sorted[middle];
+                }
+                more = false;
+#pragma unroll
+                for (i32 k = 0; k < SOME; ++k) {
+                    if (low[k] >= high[k]) continue;
+                    const i32 middle = (low[k] + high[k]) >> 1;
+                    if (ranks_before(gains[k], ids[k], gain, v))
+                        low[k] = middle + 1;
+                    else
+                        high[k] = middle;
+                    more |= low[k] < high[k];
+                }
+            }
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k) rank += low[k];
         }
         rank = sum_warp(rank);
-        if (Group<false>::rank() != 0) continue;
-        in.order[rank] = v;
-        in.ranked_changes[rank] = in.changed[v];
-        in.ranked_gains[rank] = in.later[v];
+        if (Group<false>::rank() == 0) in.order[rank] = v;
+    }
+}
+
+// What moves change of the overload of part p, one after the other.
+struct Overload {
+    const Work& work;
+    i64 held[N_LOADS];
+
+    __device__ __forceinline__ Overload(const Work& work, i64 p) : work(work) {
+        for (i32 r = 0; r < N_LOADS; ++r) held[r] = work.loads(work.measured)[p * N_LOADS + r];
+    }
+    // The next moves, one a thread of the block: what this one's node brings (sign 1) or takes (-1), if any (0).
+    __device__ __forceinline__ void add(i64 v, i32 sign) {
+        i64 more = 0, total;
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            const i64 change = sign > 0 ? work.incoming(v, r) : sign < 0 ? -work.outgoing(v, r) : 0, limit = work.in.limits[r];
+            const i64 now = held[r] + scan(Team::of_block(), change, total, work.desk.scratch);
+            more += larger(now - limit, 0) - larger(now - change - limit, 0);
+            held[r] += total;
+        }
+        if (more != 0) add64(work.in.changed + v, more);
+    }
+};
+
+// changed[v] += by how much v's move, after all of better rank, changes the overload of its parts. A block a part: its
+// halves are sorted in shared memory; where they have no room there the block goes through all moves by rank.
+__device__ __noinline__ void change_overload(const Work& given) {
+    const Work work = given;
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    i64 n_moves = 0;
+    for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n_moves += in.chunks[i];
+    n_moves = sum_of(Team::of_block(), n_moves, desk.scratch);
+    for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
+        const i64 n = work.n_in()[p], first = desk.first_ins[p];
+        if (n == 0) continue;
+        Overload part(work, p);
+        if (n <= desk.sortable()) {
+            i64* gains = reinterpret_cast<i64*>(desk.events);
+            i32* halves = reinterpret_cast<i32*>(gains + desk.sortable());
+            for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+                halves[i] = in.halves[first + i];
+                gains[i] = in.gains[halves[i] >> 1];
+            }
+            sort_moves(gains, halves, n, ById());
+            for (i64 base = 0; base < n; base += blockDim.x) {
+                const i64 i = base + threadIdx.x;
+                part.add(i < n ? halves[i] >> 1 : 0, i >= n ? 0 : halves[i] & 1 ? 1 : -1);
+            }
+        } else {
+            for (i64 base = 0; base < n_moves; base += blockDim.x) {
+                const i64 i = base + threadIdx.x, v = i < n_moves ? in.order[i] : 0;
+                part.add(v, i >= n_moves ? 0 : (in.targets[v] == p) - (in.parts[v] == p));
+            }
+        }
+        __syncthreads();
     }
 }
 
@@ -158,16 +201,29 @@ __device__ __noinline__ i64 best_prefix(const Work& given) {
     for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n += in.chunks[i];
     n = sum_of(Team::of_block(), n, scratch);
     const u64 sign = 1ull << 63;  // so that unsigned comparisons order signed numbers
+    const i32 SOME = 4;  // moves of a thread, one after the other
     Best best = {-(1ll << 62), 0, -1, 0};
     i64 after = over, saved = 0, total;
-    for (i64 base = 0; base < n; base += blockDim.x) {
-        const i64 i = base + threadIdx.x;
-        const i64 left = after + scan(Team::of_block(), i < n ? in.ranked_changes[i] : 0, total, scratch);
+    for (i64 base = 0; base < n; base += SOME * blockDim.x) {
+        const i64 first = base + SOME * threadIdx.x;
+        i64 changes[SOME], gains[SOME], left = 0, gained = 0;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) {
+            const i64 v = first + k < n ? in.order[first + k] : -1;
+            left += changes[k] = v >= 0 ? in.changed[v] : 0;
+            gained += gains[k] = v >= 0 ? in.later[v] : 0;
+        }
+        left = after + scan(Team::of_block(), left, total, scratch) - left;
         after += total;
-        const i64 gained = saved + scan(Team::of_block(), i < n ? in.ranked_gains[i] : 0, total, scratch);
+        gained = saved + scan(Team::of_block(), gained, total, scratch) - gained;
         saved += total;
-        const Best candidate = {-left, static_cast<u64>(gained) ^ sign, static_cast<i32>(i), 0};
-        if (i < n && best.below(candidate)) best = candidate;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) {
+            left += changes[k];
+            gained += gains[k];
+            const Best candidate = {-left, static_cast<u64>(gained) ^ sign, static_cast<i32>(first + k), 0};
+            if (first + k < n && best.below(candidate)) best = candidate;
+        }
     }
     best = best_of(Team::of_block(), best, scratch);
     const bool better = -best.value < over || (-best.value == over && static_cast<i64>(best.tie ^ sign) > 0);
@@ -189,9 +245,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         sort_share(work);
         list_halves(work);
         work.grid.meet();
-        change_overload(work);
-        work.grid.meet();
+        if (work.counters().n_crowds != 0) replay_crowds<true>(work);
         rank_moves(work);
+        work.grid.meet();
+        change_overload(work);
         work.grid.meet();
         const i64 n = best_prefix(work);
         done = turn.cold != 0 && n == 0;

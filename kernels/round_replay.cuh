@@ -2,76 +2,57 @@
 #ifndef SNNMAP_ROUND_REPLAY_CUH
 #define SNNMAP_ROUND_REPLAY_CUH
 
-// What the halves of n listed events do: each event departs from one part and arrives at another. Sorted by
-// part and rank; prefix sums give the pins and the weight of sources there before each.
-// Parallel over halves.
-template <bool LOADS, class G>
-__device__ __noinline__ void replay_halves(const Work& work, G group, const Row& row, const Event* list, i64 n_events,
-                                           const u32* pins, const Sums& sources) {
-    const Rounds& in = work.in;
-    const i64 n = 2 * n_events, size = group.size();
-    i64* sum_pins = reinterpret_cast<i64*>(const_cast<Event*>(list) + n_events);
-    i64* sum_sources = sum_pins + n;
-    i32* halves = reinterpret_cast<i32*>(sum_sources + n);
-    const auto part_of = [&](i32 half) { return half & 1 ? list[half >> 1].to : list[half >> 1].from; };
-    for (i64 i = group.rank(); i < n; i += size) halves[i] = static_cast<i32>(i);
-    sort_by(group, halves, n, [&](i32 half, i32 other) {
-        const Event &one = list[half >> 1], &two = list[other >> 1];
-        const i32 p = part_of(half), q = part_of(other);
-        if (p != q) return p < q;
-        if (one.node == two.node) return one.weight < 0 && two.weight >= 0;
-        return ranks_before(one.gain, one.node, two.gain, two.node);
-    });
-    i64 carried_pins = 0, carried_sources = 0, total;
-    for (i64 base = 0; base < n; base += size) {
-        const i64 i = base + group.rank();
-        const i64 sign = i >= n ? 0 : halves[i] & 1 ? 1 : -1, weight = i < n ? list[halves[i] >> 1].weight : 0;
-        const i64 of_pins = carried_pins + scan(group, weight < 0 ? sign : 0, total, work.desk.scratch);
-        carried_pins += total;
-        const i64 of_sources = carried_sources + scan(group, weight < 0 ? 0 : sign * weight, total, work.desk.scratch);
-        carried_sources += total;
-        if (i >= n) continue;
-        sum_pins[i] = of_pins;
-        sum_sources[i] = of_sources;
+// Pins and the weight of sources in the two parts of an event, once all events of better rank are made.
+struct Before {
+    i32 pins_a, pins_b;
+    i64 sources_a, sources_b;
+
+    // Another event of the net, if it has the better rank: a node that is pin and source moves as a pin first.
+    __device__ __forceinline__ void consider(const Event& event, const Event& other) {
+        const bool same = other.node == event.node;
+        if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
+            return;
+        const i32 into_a = (other.to == event.from) - (other.from == event.from);
+        const i32 into_b = (other.to == event.to) - (other.from == event.to);
+        if (other.weight < 0) {
+            pins_a += into_a;
+            pins_b += into_b;
+        } else {
+            sources_a += into_a * other.weight;
+            sources_b += into_b * other.weight;
+        }
     }
-    group.sync();
-    for (i64 i = group.rank(); i < n; i += size) {
-        const i32 half = halves[i], p = part_of(half);
-        const Event event = list[half >> 1];
-        i64 low = 0, high = i;  // where the halves of part p begin
-        while (low < high) {
-            const i64 middle = (low + high) >> 1;
-            if (part_of(halves[middle]) < p)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        i64 here = pins[p], waiting = sources.get(p);
-        if (i > low) {
-            here += sum_pins[i - 1] - (low > 0 ? sum_pins[low - 1] : 0);
-            waiting += sum_sources[i - 1] - (low > 0 ? sum_sources[low - 1] : 0);
-        }
-        const bool arrives = (half & 1) != 0;
+    // What the event does then: adds to `later`, and (LOADS) to the distinct loads that the move brings and takes.
+    template <bool LOADS>
+    __device__ __forceinline__ void settle(const Rounds& in, const Row& row, const Event& event) const {
         i64 gain = 0;
-        if (event.weight >= 0) {
-            if (here > 0) gain = arrives ? event.weight : -event.weight;
-        } else if (here == (arrives ? 0 : 1)) {
-            gain = arrives ? waiting - row.weight : row.weight - waiting;
-            i64* changed = (arrives ? in.incoming : in.outgoing) + static_cast<i64>(event.node) * N_DISTINCT;
-            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c)
-                if (row.counts[c] != 0) add64(changed + c, row.counts[c]);
+        if (event.weight < 0) {
+            if (pins_a == 1) gain += row.weight - sources_a;
+            if (pins_b == 0) gain -= row.weight - sources_b;
+            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c) {
+                const i64 place = static_cast<i64>(event.node) * N_DISTINCT + c;
+                if (row.counts[c] == 0) continue;
+                if (pins_a == 1) add64(in.outgoing + place, row.counts[c]);
+                if (pins_b == 0) add64(in.incoming + place, row.counts[c]);
+            }
+        } else {
+            if (pins_b > 0) gain += event.weight;
+            if (pins_a > 0) gain -= event.weight;
         }
         if (gain != 0) add64(in.later + event.node, gain);
     }
-    group.sync();
+};
+
+// Whether a net has so many events that all blocks together compare them, not a group of so many threads.
+__device__ __forceinline__ bool is_crowd(const Rounds& in, i64 n_events, i64 size) {
+    return n_events * n_events * GRID_THREADS > in.most_of_net * in.most_of_net * size;
 }
 
 // What each event of net g does after all its events of better rank, where that may be something:
 // as long as more pins are in a part than leave it, neither leaving nor arriving there does anything;
 // other parts are open. Only events that touch an open part are listed and compared in pairs; they are
-// all that changes its pins. A node that is pin and source moves as a pin first. Adds to `later`, and
-// (LOADS) to the distinct loads that moves bring and take.
-// Parallel over pins, twice, and over pairs of listed events, or, where they are many, over their halves.
+// all that changes its pins.
+// Parallel over pins, twice, and over listed events; many of them are left to replay_crowds.
 template <bool LOADS, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
@@ -97,7 +78,8 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     });
     some = any_of(group, some, desk.scratch);
     u32* cursor = desk.cursors + group.place();
-    // Events: in shared memory, more of them in memory of the group's own, and where that is too little all in the pool.
+    // Events: in shared memory, more of them in memory of the group's own, and where that is too little, or where all
+    // blocks are to see them, all in the pool.
     const i64 own_events = in.own_events * group.warps;
     Event *list = desk.list(group), *rest = in.events + own_events * group.index();
     i64 here = desk.capacity(group), room = here + own_events, n = 0;
@@ -115,9 +97,9 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         group.sync();
         n = *cursor;
         group.sync();
-        const bool sorted = n > in.most_of_net;
-        if (pooled || (sorted ? 3 * n <= here : n <= room)) break;
-        const i64 wanted = sorted ? 3 * n : n;  // events, and room to sort their halves
+        const bool crowd = is_crowd(in, n, size);
+        if (pooled || (!crowd && n <= room)) break;
+        const i64 wanted = n + crowd;  // events and a head
         i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(wanted))) : 0;
         place = value_of_first(group, place, desk.scratch);
         place += in.own_events * Warp().number();
@@ -126,7 +108,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             n = 0;
             break;
         }
-        list = in.events + place;
+        list = in.events + place + crowd;
         here = room = n;
         pooled = true;
     }
@@ -138,45 +120,21 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         event = {in.gains[v], weight, v, static_cast<unsigned short>(move >> 16), static_cast<unsigned short>(move & 0xFFFF)};
     }
     group.sync();
-    if (n > in.most_of_net) {
-        replay_halves<LOADS>(work, group, row, list, n, pins, sources);
+    if (is_crowd(in, n, size)) {
+        if (rank == 0) {
+            list[-1].gain = n;
+            list[-1].node = g;
+            in.crowds[atomicAdd(&work.counters().n_crowds, 1ull)] = list - 1 - in.events;
+        }
         n = 0;
     }
 #pragma unroll 1
     for (i64 e = rank; e < n; e += size) {
         const Event event = e < here ? list[e] : rest[e - here];
-        const i32 a = event.from, b = event.to;
-        i64 pins_a = pins[a], pins_b = pins[b], sources_a = sources.get(a), sources_b = sources.get(b);
+        Before before = {static_cast<i32>(pins[event.from]), static_cast<i32>(pins[event.to]), sources.get(event.from), sources.get(event.to)};
 #pragma unroll 1
-        for (i64 i = 0; i < n; ++i) {
-            const Event other = i < here ? list[i] : rest[i - here];
-            const bool same = other.node == event.node;
-            if (same ? event.weight < 0 || other.weight >= 0 : !ranks_before(other.gain, other.node, event.gain, event.node))
-                continue;
-            const i32 into_a = (other.to == a) - (other.from == a), into_b = (other.to == b) - (other.from == b);
-            if (other.weight < 0) {
-                pins_a += into_a;
-                pins_b += into_b;
-            } else {
-                sources_a += into_a * other.weight;
-                sources_b += into_b * other.weight;
-            }
-        }
-        i64 gain = 0;
-        if (event.weight < 0) {
-            if (pins_a == 1) gain += row.weight - sources_a;
-            if (pins_b == 0) gain -= row.weight - sources_b;
-            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c) {
-                const i64 place = static_cast<i64>(event.node) * N_DISTINCT + c;
-                if (row.counts[c] == 0) continue;
-                if (pins_a == 1) add64(in.outgoing + place, row.counts[c]);
-                if (pins_b == 0) add64(in.incoming + place, row.counts[c]);
-            }
-        } else {
-            if (pins_b > 0) gain += event.weight;
-            if (pins_a > 0) gain -= event.weight;
-        }
-        if (gain != 0) add64(in.later + event.node, gain);
+        for (i64 i = 0; i < n; ++i) before.consider(event, i < here ? list[i] : rest[i - here]);
+        before.settle<LOADS>(in, row, event);
     }
     group.sync();
 #pragma unroll 1
@@ -210,6 +168,58 @@ __device__ __forceinline__ void replay_all(const Work& work) {
     else
         replay_nets<LOADS>(work, team, false);
     __syncthreads();
+}
+
+// The same for some events of a net, by a warp: eight lanes each, which share the others among them.
+template <bool LOADS>
+__device__ __forceinline__ void replay_some(const Rounds& in, const Event* list, i64 first) {
+    const i32 slice = threadIdx.x & 7;
+    const i64 n = list[0].gain, e = first + ((threadIdx.x & 31) >> 3);
+    const Row row = in.rows[list[0].node];
+    ++list;
+    const Event event = list[smaller(e, n - 1)];
+    Before before = {0, 0, 0, 0};
+    for (i32 s = slice; s < row.size; s += 8) {
+        const Entry entry = in.entries[row.first + s];
+        const i64 waiting = in.waiting[row.first + s];
+        if (entry.part == event.from) {
+            before.pins_a += entry.n_pins();
+            before.sources_a += waiting;
+        }
+        if (entry.part == event.to) {
+            before.pins_b += entry.n_pins();
+            before.sources_b += waiting;
+        }
+    }
+#pragma unroll 4
+    for (i64 i = slice; i < n; i += 8) before.consider(event, list[i]);
+    for (i32 step = 4; step > 0; step >>= 1) {
+        before.pins_a += __shfl_xor_sync(ALL_LANES, before.pins_a, step);
+        before.pins_b += __shfl_xor_sync(ALL_LANES, before.pins_b, step);
+        before.sources_a += __shfl_xor_sync(ALL_LANES, before.sources_a, step);
+        before.sources_b += __shfl_xor_sync(ALL_LANES, before.sources_b, step);
+    }
+    if (slice == 0 && e < n) before.settle<LOADS>(in, row, event);
+}
+
+// The events of nets with many, four at a time a warp, over all blocks.
+template <bool LOADS>
+__device__ __noinline__ void replay_crowds(const Work& given) {
+    const Work work = given;
+    const Rounds& in = work.in;
+    const i64 n_crowds = static_cast<i64>(work.counters().n_crowds), n_warps = Warp().number(), lane = threadIdx.x & 31;
+    i64 next = Warp().index();  // of the pieces of some crowds
+    for (i64 base = 0; base < n_crowds; base += 32) {
+        const i64 place = base + lane < n_crowds ? in.crowds[base + lane] : -1;
+        const i64 pieces = place < 0 ? 0 : (in.events[place].gain + 3) / 4, up_to = scan_warp(pieces);
+        const i64 all = __shfl_sync(ALL_LANES, up_to, 31);
+        for (; next < all; next += n_warps) {
+            const i32 k = __popc(__ballot_sync(ALL_LANES, up_to <= next));
+            const i64 first = next - __shfl_sync(ALL_LANES, up_to - pieces, k);
+            replay_some<LOADS>(in, in.events + __shfl_sync(ALL_LANES, place, k), 4 * first);
+        }
+        next -= all;
+    }
 }
 
 #endif

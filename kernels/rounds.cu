@@ -110,6 +110,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         meet(work);
         replay_all<false>(work);
         meet(work);
+        if (work.counters().n_crowds != 0) {
+            replay_crowds<false>(work);
+            meet(work);
+        }
         list_winners(work);
         meet(work);
         let_arrive(work, turn.roomy != 0);

@@ -56,7 +56,7 @@ struct Progress {
 
 // Counters of even and odd rounds, followed by those of each part.
 struct Counters {
-    u64 n_moved, n_relieving, n_events, unused[5];
+    u64 n_moved, n_relieving, n_events, n_crowds, unused[4];
 };
 
 // 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
@@ -90,9 +90,10 @@ struct Rounds {
     Event* events;
     i64 most_events, most_of_net;  // in all; of a net where pairs are compared
     i64 warp_events, own_events;   // of a warp in shared memory, and of these `events`
+    i64* crowds;  // where the events of nets with many lie: a head with how many and the net, then they
     i64* sorted_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
-    i64 *changed, *ranked_changes, *ranked_gains, *half_gains, *chunks;  // for the best prefix only
+    i64 *changed, *chunks;  // for the best prefix only
     i32* order;
     i64* loads;  // of even and odd measurements
     i64* counters;

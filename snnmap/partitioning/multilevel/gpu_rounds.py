@@ -272,14 +272,14 @@ class GpuRounds(GpuChoosing):
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
             lists[5:7] = None, None  # those by node
-        ranking: tuple[Any, ...] = 6 * (None,)
+        ranking: tuple[Any, ...] = 3 * (None,)
         if name == "refine_by_prefix":
-            ranking = (words, words, words, Room(16 * n), Room(8 * blocks), ids)
+            ranking = (words, Room(8 * blocks), ids)
         return [
             *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
             distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
             Room(len(level.source_nodes)), most_entries, piece, Room(_EVENT * most_events),
-            most_events, self.few_events, size.events, own_events, words, ids, Room(8 * n), *ranking,
+            most_events, self.few_events, size.events, own_events, Room(8 * n_nets), words, ids, Room(8 * n), *ranking,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip

@@ -28,6 +28,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "few nodes of many nets": {"n_nodes": 40, "n_nets": 900, "mean_pins": 4},
     "two loads each": {"n_nodes": 150, "n_nets": 90, "mean_pins": 9, "n_additive": 2, "n_distinct": 2},
     "many events": {"n_nodes": 500, "n_nets": 30, "mean_pins": 200, "mean_sources": 6},
+    "many moves": {"n_nodes": 900, "n_nets": 500, "mean_pins": 5},
     "long nets": {"n_nodes": 1300, "n_nets": 6, "mean_pins": 3000},
 }  # fmt: skip
 
