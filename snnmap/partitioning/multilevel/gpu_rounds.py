@@ -202,7 +202,7 @@ class GpuRounds(GpuChoosing):
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
         words += [word(value) for turn in turns for value in turn]
         told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
-        return self.xp.asarray(np.array(words, np.uint64)), told
+        return self.from_host(np.array(words, np.uint64)), told
 
     def _spare(self, fields: list[Any]) -> list[Any]:
         """The fields without optional rooms, unless all fit beside what is there."""
