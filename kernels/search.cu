@@ -6,6 +6,7 @@
 // concerns parts in shared memory; it waits for nothing but its own barriers.
 #include "common.cuh"
 #include "search_level.cuh"
+#include "search_tables.cuh"
 #include "search_moves.cuh"
 
 // What all individuals of a launch share.
@@ -15,10 +16,13 @@ struct Settings {
     const i64* totals;
 };
 
-// Passes at each price in turn (see `refine` of _kernels_individual.py).
+// Passes at each price in turn on `parts` (see `refine` of _kernels_individual.py).
 __device__ __noinline__ void refine(const Fine& f, const Graph& g, const Scratch& s, Table& t, i64* prices, const Settings& o,
                        i32* parts, const double* factors, i64 n_factors, i64 seed) {
-    const i64 worth = fill_tables(f, g, s, t, parts, true);
+    __syncthreads();
+    for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) t.parts[v] = parts[v];
+    __syncthreads();
+    const i64 worth = fill_tables(f, g, s, t, true);
     for (i64 i = 0; i < n_factors; ++i) {
         if (threadIdx.x < N_LOADS) {
             const double value = __dmul_rn(static_cast<double>(worth), factors[i]);
@@ -29,9 +33,11 @@ __device__ __noinline__ void refine(const Fine& f, const Graph& g, const Scratch
             ++seed;
             __syncthreads();
             const bool last = i == n_factors - 1 && pass == o.passes - 1;
-            if (matched_pass(f, g, s, t, parts, o.patience, !last) <= worth / 1000) break;
+            if (matched_pass(f, g, s, t, o.patience, !last) <= worth / 1000) break;
         }
     }
+    for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) parts[v] = t.parts[v];
+    __syncthreads();
 }
 
 // Changes the number of parts, once all threads are done with what was.
@@ -43,16 +49,16 @@ __device__ __forceinline__ void set_parts(Table& t, i64 n_parts) {
 
 // Numbers the parts that are left, and measures the partition: result = (parts, connectivity, overloads).
 __device__ void judge(const Fine& f, const Graph& g, const Scratch& s, Table& t, i32* parts, i64* result) {
-    i64* ranks = s.sources;
+    i64* ranks = s.numbers;
     for (i32 p = threadIdx.x; p < t.n_parts; p += blockDim.x) ranks[p] = 0;
     __syncthreads();
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) ranks[parts[v]] = 1;
     __syncthreads();
     scan_block(ranks, t.n_parts);
     const i64 n_left = ranks[t.n_parts];
-    for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = static_cast<i32>(ranks[parts[v]]);
+    for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) t.parts[v] = parts[v] = static_cast<i32>(ranks[parts[v]]);
     set_parts(t, n_left);
-    const i64 connectivity = fill_tables(f, g, s, t, parts, false);
+    const i64 connectivity = fill_tables(f, g, s, t, false);
     if (threadIdx.x >= N_LOADS) return;
     i64 over = 0;
     for (i64 p = 0; p < n_left; ++p) over += larger(t.loads[p * N_LOADS + threadIdx.x] - t.limits[threadIdx.x], 0);
@@ -64,7 +70,7 @@ __device__ void judge(const Fine& f, const Graph& g, const Scratch& s, Table& t,
 
 // Clusters of the nodes that lie together in both partitions, by their pair of parts; returns how many.
 __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const i32* second, i64 k, i64 other_k) {
-    i64* numbers = s.sources;
+    i64* numbers = s.numbers;
     for (i64 i = threadIdx.x; i < k * other_k; i += blockDim.x) numbers[i] = 0;
     __syncthreads();
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) numbers[first[v] * other_k + second[v]] = 1;
@@ -79,9 +85,9 @@ __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const 
 
 // Refines the parts of the nodes while those of a cluster move together.
 __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
-                                const i32* clusters, i32 n, i64 seed, unsigned char* shared) {
+                                const i32* clusters, i32 n, i64 seed) {
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) s.coarse_parts[clusters[v]] = parts[v];
-    contract(f, clusters, n, s.coarse, reinterpret_cast<u32*>(shared));
+    contract(f, clusters, n, s.coarse, reinterpret_cast<u32*>(t.keys));
     refine(f, s.coarse, s, t, prices, o, s.coarse_parts, o.factors, o.n_coarse_prices, seed);
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = s.coarse_parts[clusters[v]];
     __syncthreads();
@@ -130,10 +136,12 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         s = cut_scratch(memory + blockIdx.x * memory_each, f, most_parts);
         rest = shared;
         t.loads = cut<i64>(rest, most_parts * N_LOADS);
-        t.best = cut<i64>(rest, most_parts);
-        t.first = cut<i32>(rest, most_parts);
+        t.best = cut<i64>(rest, 4 * most_parts);
         t.failed = cut<i32>(rest, most_parts);
-        t.chosen = cut<i32>(rest, most_parts);
+        t.keys = cut<i64>(rest, n);  // what follows is also what contraction works with
+        t.wishes = cut<i32>(rest, n);
+        t.seen = cut<i32>(rest, n);
+        t.parts = cut<i32>(rest, n);
         t.limits = limits;
         t.prices = prices;
     }
@@ -149,11 +157,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
             for (i64 v = threadIdx.x; v < n; v += blockDim.x) parts[v] = first[v];
             __syncthreads();
             if (n_blocks < n && n_blocks > t.n_parts * 5 / 4)
-                refine_clusters(f, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1, shared);
+                refine_clusters(f, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1);
         }
         for (const i64* step = steps + 3 * task[2]; step < steps + 3 * (task[2] + task[3]); step += 3)
-            refine_clusters(f, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2],
-                            shared);
+            refine_clusters(f, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2]);
         set_parts(t, smaller(task[1] + spare_parts, larger(max_parts, task[1])));
         refine(f, fine, s, t, prices, o, parts, factors + n_coarse_prices, n_fine_prices, seed);
         judge(f, fine, s, t, parts, results + i * (2 + N_LOADS));

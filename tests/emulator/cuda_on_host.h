@@ -250,8 +250,8 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
     return emulator::exchange(value, static_cast<int>(threadIdx.x & 31) ^ mask);
 }
 template <class T>
-T __shfl_sync(unsigned, T value, int source) {
-    return emulator::exchange(value, source);
+T __shfl_sync(unsigned, T value, int source, int width = 32) {
+    return emulator::exchange(value, static_cast<int>(threadIdx.x & 31 & ~(width - 1)) | (source & (width - 1)));
 }
 inline unsigned __ballot_sync(unsigned, bool vote) {
     unsigned votes = 0;

@@ -19,7 +19,9 @@ from snnmap._rows import mix64
 
 _NONE = np.int64(-(1 << 62))
 _BLOCK = 64  # nodes whose largest key is kept
+_LARGEST = np.int64(1 << 48)  # larger gains count as this one
 _MOVED = np.int32(1 << 30)  # above every turn
+_TAKEN = np.int32(-2)  # in place of a node: the part has one
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -109,11 +111,12 @@ def fill_gains(level, parts, sources, gains, looped):
 
 
 @njit(cache=True, nogil=True)
-def find_moves(nodes, n, state, prices, seed, targets, found):
-    """Best move by the soft objective of each of nodes[:n]: its part to targets, its gain to found.
+def find_moves(nodes, n, state, prices, seed, wishes, found, again):
+    """Best move by the soft objective of each of nodes[:n]: its part to wishes[node], its gain to found.
 
-    Target -1 where there is none. A part may be overfilled to at most 5/4 of a limit with a price, and
-    not at all without.
+    Wish -1 where there is none. `again`: only the move to the part wished for is looked at, and the wish
+    stays; found is then _NONE where it is none any more. A part may be overfilled to at most 5/4 of a
+    limit with a price, and not at all without.
     """
     level, parts, pins, sources, loads, gains, _, alone, limits, tight = state
     node_offsets, node_nets, out_offsets, out_nets, out_weights, net_weights, counts = level[5:12]
@@ -150,7 +153,8 @@ def find_moves(nodes, n, state, prices, seed, targets, found):
         best = -1
         best_gain = _NONE
         bar = np.int64(relief == 0)  # the least that v must find in a part worth a look
-        for p in range(len(loads)):
+        first_part, end_part = (wishes[v], wishes[v] + 1) if again else (0, len(loads))
+        for p in range(first_part, end_part):
             if gains[v, p] < bar or p == a:
                 continue
             gain = gains[v, p] - here + relief
@@ -182,8 +186,9 @@ def find_moves(nodes, n, state, prices, seed, targets, found):
                 continue
             best, best_gain = p, gain
             bar = max(bar, gain + here - relief)
-        targets[i] = best
-        found[i] = best_gain
+        if not again:
+            wishes[v] = best
+        found[i] = min(max(best_gain, -_LARGEST), _LARGEST) if best >= 0 else _NONE
 
 
 @njit(cache=True, nogil=True)
@@ -284,9 +289,9 @@ def set_key(keys, crests, v, key):
 def choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen):
     """Nodes that are the best in play both where they are and where they want to go.
 
-    In play are gains above zero, or, where there are none, losses of at most four times the least.
-    Writes all nodes in play to `in_play` and those chosen to `chosen`, ascending; returns how many.
-    `firsts` (int32[n_parts]) is scratch.
+    Then the same once more among those that concern other parts. In play are gains above zero, or, where there
+    are none, losses of at most four times the least. Writes all nodes in play to `in_play` and those
+    chosen to `chosen`; returns how many. `firsts` (int32[n_parts]) is scratch.
     """
     top = _NONE
     for block in range(len(crests)):
@@ -294,26 +299,37 @@ def choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen):
     if top == _NONE:
         return 0, 0
     bar = np.int64(1) if top > 0 else 4 * top
-    firsts[:] = -1
     n_in_play = 0
     for block in range(len(crests)):
         if crests[block] < bar:
             continue
         for v in range(block * _BLOCK, min((block + 1) * _BLOCK, len(keys))):
-            if keys[v] < bar:
-                continue
-            in_play[n_in_play] = v
-            n_in_play += 1
-            for side in range(2):
-                p = parts[v] if side == 0 else wishes[v]
-                if firsts[p] < 0 or keys[v] > keys[firsts[p]]:
-                    firsts[p] = v
+            if keys[v] >= bar:
+                in_play[n_in_play] = v
+                n_in_play += 1
     n_chosen = 0
-    for i in range(n_in_play):
-        v = in_play[i]
-        if firsts[parts[v]] == v and firsts[wishes[v]] == v:
-            chosen[n_chosen] = v
-            n_chosen += 1
+    firsts[:] = -1
+    for _ in range(2):
+        for p in range(len(firsts)):
+            if firsts[p] != _TAKEN:
+                firsts[p] = -1
+        for i in range(n_in_play):
+            v = in_play[i]
+            a, b = parts[v], wishes[v]
+            if firsts[a] == _TAKEN or firsts[b] == _TAKEN:
+                continue
+            if firsts[a] < 0 or keys[v] > keys[firsts[a]]:
+                firsts[a] = v
+            if firsts[b] < 0 or keys[v] > keys[firsts[b]]:
+                firsts[b] = v
+        before = n_chosen
+        for i in range(n_in_play):
+            v = in_play[i]
+            if firsts[parts[v]] == v and firsts[wishes[v]] == v:
+                chosen[n_chosen] = v
+                n_chosen += 1
+        for i in range(before, n_chosen):
+            firsts[parts[chosen[i]]] = firsts[wishes[chosen[i]]] = _TAKEN
     return n_in_play, n_chosen
 
 
@@ -324,8 +340,8 @@ def matched_pass(
     """One pass of moves by the soft objective; returns what it gained.
 
     Fiduccia-Mattheyses, many moves a turn: of the nodes that want to leave or to enter a part only
-    the best may move, and one moves that is best at both its parts. So moves of one turn concern
-    different parts, and their gains add up exactly. Gains are checked again before; where one was
+    the best may move, and one moves that is best at both its parts; of the others, those that are best
+    where none of these is. So moves of one turn concern different parts, and their gains add up exactly. Each gain is checked again before; where one was
     too high, all in play that want the same part are looked at again. Every node moves once, the best prefix of
     turns stays; `patience` moves without a new best end the pass.
     """
@@ -339,7 +355,6 @@ def matched_pass(
     moved = np.empty(n, np.int32)
     origins = np.empty(n, np.int32)
     queue = np.arange(n).astype(np.int32)  # nodes to look at, and what was found
-    targets = np.empty(n, np.int32)
     found = np.empty(n, np.int64)
     firsts = np.empty(len(loads), np.int32)
     failed = np.full(len(loads), -1, np.int32)  # the last turn in which a move into it was too good
@@ -360,20 +375,19 @@ def matched_pass(
     best = np.int64(0)
     turn = 0
     while True:
-        find_moves(queue, queued, state, prices, seed, targets, found)
+        find_moves(queue, queued, state, prices, seed, wishes, found, False)
         for i in range(queued):
-            wishes[queue[i]] = targets[i]
-            set_key(keys, crests, queue[i], found[i] if targets[i] >= 0 else _NONE)
+            set_key(keys, crests, queue[i], found[i])
         if n_moved - n_kept > patience:
             break
         n_in_play, n_chosen = choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen)
         if n_in_play == 0:
             break
-        find_moves(chosen, np.int64(n_chosen), state, prices, seed, targets, found)
+        find_moves(chosen, np.int64(n_chosen), state, prices, seed, wishes, found, True)
         first_moved = n_moved
         for i in range(n_chosen):
             v = chosen[i]
-            if targets[i] != wishes[v] or found[i] < keys[v]:
+            if found[i] < keys[v]:
                 failed[wishes[v]] = turn
                 continue
             moved[n_moved] = v

@@ -62,7 +62,8 @@ class SearchConfig:
     """Memetic search on a small level (`search.py`).
 
     Attributes:
-        population: partitions kept, and made at the start.
+        newcomers: new partitions, made at the start.
+        population: partitions kept.
         batch: offspring of one generation; drawn together, made in parallel.
         generations: how many.
         shrink: a coarsening step stops at this share of the nodes.
@@ -80,14 +81,15 @@ class SearchConfig:
         restarts: descents of a searched network; the best is kept.
     """
 
+    newcomers: int = 48
     population: int = 24
-    batch: int = 56
-    generations: int = 5
+    batch: int = 80
+    generations: int = 3
     shrink: float = 0.4
     growth: float = 4.0
     hierarchies: int = 4
     passes: int = 1
-    patience: int = 30
+    patience: int = 12
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
@@ -170,7 +172,7 @@ class Config:
 PRESETS: dict[str, Config] = {
     "fast": Config(
         restarts=1,
-        search=SearchConfig(population=2, batch=2, generations=1),
+        search=SearchConfig(newcomers=2, population=2, batch=2, generations=1),
         refinement=RefinementConfig(rounds=6, finest_rounds=5),
     ),
     "default": Config(),
@@ -205,6 +207,7 @@ PRESETS: dict[str, Config] = {
 
 
 _AT_LEAST_ONE = {
+    "newcomers",
     "population",
     "batch",
     "turns",

@@ -27,7 +27,8 @@ from snnmap.partitioning.multilevel.upload import Uploader
 Array = Any  # cupy.ndarray
 
 SEARCH_BYTES = 148 << 20
-"""What the search of the coarsest level may take beside 64 bytes for each pin of the network, and a quarter of what is free."""
+"""What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
+three times their raw pins' bytes."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
@@ -89,7 +90,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
-        self.search_bytes = 0 if self.spills else SEARCH_BYTES + 64 * level.n_pins
+        pins, sources = np.diff(level.net_offsets), np.diff(level.source_offsets)
+        raw_pins = int((pins * np.maximum(sources, 1)).sum())
+        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 12 * raw_pins)
         self.planned_bytes = plan.needed
         self.device.keep_within(plan.needed)
         self.most_bytes = self.device.used_bytes() + plan.needed

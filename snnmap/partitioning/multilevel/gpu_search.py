@@ -18,7 +18,9 @@ from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
 
-_MOST_NODES, _MOST_PARTS = 1 << 14, (1 << 12) - 1
+_MOST_NODES = 1 << 13
+_MOST_SHARED = 200 << 10  # bytes of shared memory
+_TEAM = 8  # threads
 _NO_LIMIT = 1 << 40
 
 
@@ -52,8 +54,8 @@ class GpuSearch(Search):
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
         self._defines = defines_of(level)
-        n_loads = len(limits)
-        self._graph = self._xp.empty(_graph_bytes(*sizes, n_loads), self._xp.uint8)
+        graph_bytes = _graph_bytes(*sizes, level.resources.shape[1])
+        self._graph = self._xp.empty(graph_bytes, self._xp.uint8)
         identity = self._xp.empty(level.n_nodes, self._xp.int32)
         kernel = device.kernel("search", "prepare_search", self._defines)
         device.launch(
@@ -69,19 +71,19 @@ class GpuSearch(Search):
     def suits(level: Level, config: SearchConfig) -> bool:
         """Whether blocks can work on the level (on the host).
 
-        Their bit maps and what concerns parts must fit shared memory, places of a table and counts 31 bits.
+        What concerns nodes and parts must fit shared memory, places of a table and counts 31 bits.
         """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
-        small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES) and n_parts <= _MOST_PARTS
-        places = max(level.n_nets, level.n_nodes) * n_parts
+        small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES)
+        n_loads = level.resources.shape[1] + level.counts.shape[1]
+        shared = _shared_bytes(level, n_loads, n_parts, 1024)
         counts = int(level.counts.sum(axis=0).max(initial=0))
-        return small and max(places, counts) < 1 << 31
+        return small and shared <= _MOST_SHARED and max(level.n_nodes * n_parts, counts) < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
-        """Bytes of shared memory of a block: bit maps while it contracts, then what concerns parts."""
-        maps = self._threads // 32 * -(-self.level.n_nodes // 32) * 4
-        return max(maps, sum(padded(most_parts * b) for b in (8 * len(self.limits), 8, 4, 4, 4)))
+        """Bytes of shared memory of a block (see the kernel)."""
+        return _shared_bytes(self.level, len(self.limits), most_parts, self._threads)
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
@@ -130,7 +132,7 @@ class GpuSearch(Search):
         most += config.spare_parts
         each = self._scratch_bytes(most)
         if len(self._scratch) < each:  # once: later generations have about as many parts
-            at_once = min(max(config.population, config.batch), device.multiprocessors)
+            at_once = min(max(config.newcomers, config.batch), device.multiprocessors)
             self._scratch = xp.empty(0, xp.uint8)
             self._scratch = xp.empty(max(each, min(at_once * each, self._memory)), xp.uint8)
         blocks = min(len(tasks), device.multiprocessors, len(self._scratch) // each)
@@ -166,15 +168,25 @@ class GpuSearch(Search):
     def _scratch_bytes(self, most_parts: int) -> int:
         """Bytes that a block takes (`cut_scratch` of the kernel)."""
         n, n_nets, n_pins, n_sources = self._fine[-4:]
-        entries, gains = max(n_nets, most_parts + 1) * most_parts, n * most_parts
-        covered = 4 * gains * self.level.counts.shape[1]
-        sizes = (8 * entries, 8 * entries, 8 * gains, 8 * n, 24 * (n_pins + n_sources), 4 * entries)
-        graph = _graph_bytes(n, n_nets, n_pins, n_sources, len(self.limits))
-        return graph + sum(padded(b) for b in (*sizes, covered, *8 * (4 * n,)))
+        n_distinct = self.level.counts.shape[1]
+        gains, pairs = n * most_parts, most_parts**2 + 1
+        sizes = (8 * gains, 8 * pairs, 8 * n, 16 * (n_pins + n_sources), 4 * gains * n_distinct)
+        sizes += (2 * (n_nets * most_parts + 1), *2 * (4 * n * n_distinct,), *6 * (4 * n,))
+        graph = _graph_bytes(n, n_nets, n_pins, n_sources, self.level.resources.shape[1])
+        return graph + sum(padded(b) for b in sizes)
 
 
-def _graph_bytes(n: int, n_nets: int, n_pins: int, n_sources: int, n_loads: int) -> int:
+def _graph_bytes(n: int, n_nets: int, n_pins: int, n_sources: int, n_additive: int) -> int:
     """Bytes of a contracted level (`cut_graph` of the kernel)."""
-    words = (n_nets, n + 1, n + 1, n_pins, n_sources, n_sources, n * n_loads)
-    halves = (n_pins, n_pins, n_pins, n_sources, n_sources, n_sources)
+    words = (*3 * (n_sources,), n * n_additive)
+    halves = (n_nets, *3 * (n_pins,), *3 * (n_sources,), *2 * (n + 1,))
     return sum(padded(8 * w) for w in words) + sum(padded(4 * h) for h in halves)
+
+
+def _shared_bytes(level: Level, n_loads: int, most_parts: int, threads: int) -> int:
+    """Bytes of shared memory of a block: what concerns parts, and nodes, or bit maps and lists while it contracts."""
+    n = level.n_nodes
+    of_parts = (8 * n_loads * most_parts, 32 * most_parts, 4 * most_parts)
+    contraction = threads // _TEAM * -(-n // 32) * 4 + 8 * (n + 1)
+    of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4))
+    return sum(padded(b) for b in of_parts) + max(of_nodes, padded(contraction))

@@ -64,7 +64,7 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
-        self.n_hierarchies = config.population if self.deep else config.hierarchies
+        self.n_hierarchies = config.newcomers if self.deep else config.hierarchies
         self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
 
     # ---------------------------------------------------------------- building blocks
@@ -239,13 +239,13 @@ class Search:
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
-        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.population)]
+        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.newcomers)]
         for one in self.create_all(seeds):
             population.append(one)
             progress.advance(1, note=self.note(population))
             if progress.expired():
                 break
-        population.sort(key=lambda one: one.cost)
+        self.select(population)
         for _ in range(config.generations):
             if progress.expired():
                 break
@@ -259,9 +259,13 @@ class Search:
                 progress.advance(1, note=self.note(population))
                 if progress.expired():
                     break
-            population.sort(key=lambda one: one.cost)
-            del population[config.population :]
+            self.select(population)
         return population[0]
+
+    def select(self, population: list[Individual]) -> None:
+        """Sort by cost, and keep the best."""
+        population.sort(key=lambda one: one.cost)
+        del population[self.config.population :]
 
     @staticmethod
     def note(population: list[Individual]) -> str:

@@ -18,7 +18,7 @@ from snnmap.partitioning.multilevel.search import Search
 from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.multilevel.twins import random_level
 
-BRIEF = SearchConfig(population=4, batch=3, generations=2)
+BRIEF = SearchConfig(newcomers=5, population=4, batch=3, generations=2)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -70,7 +70,7 @@ def test_same_partition_as_on_the_host(
 
 def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:
     level = random_level(np.random.default_rng(1), n_nodes=401, n_nets=300, mean_pins=5)
-    compare(gpu, level, 45, replace(BRIEF, passes=2, patience=9, population=2, generations=1))
+    compare(gpu, level, 45, replace(BRIEF, passes=2, patience=9, newcomers=2, population=2, generations=1))
 
 
 def test_blocks_take_turns_where_memory_is_short(
@@ -84,6 +84,6 @@ def test_blocks_take_turns_where_memory_is_short(
 def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
     level = random_level(np.random.default_rng(3), n_nodes=17_000, n_nets=3, mean_pins=2)
     assert not GpuSearch.suits(level, BRIEF)
-    config = replace(BRIEF, population=1, generations=0)
+    config = replace(BRIEF, newcomers=1, population=1, generations=0)
     limits = np.array([1 << 40, 1 << 40])
     assert not isinstance(gpu.searcher(gpu.upload(level), limits, config, None), GpuSearch)

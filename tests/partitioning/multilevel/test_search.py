@@ -18,7 +18,7 @@ from snnmap.progress import Progress
 from tests.partitioning.multilevel.twins import random_level
 
 Array = np.ndarray[Any, Any]
-BRIEF = SearchConfig(population=5, batch=4, generations=2)
+BRIEF = SearchConfig(newcomers=6, population=5, batch=4, generations=2)
 
 
 def make_level(seed: int, *, n_nodes: int = 120, n_distinct: int = 2) -> Level:
@@ -172,6 +172,6 @@ def test_search_stops_when_time_is_up(
     limits = make_limits(level, 4)
     clock = Clock(most)
     found = Search(level, limits, BRIEF, None).run(0, clock)
-    total = BRIEF.population + BRIEF.generations * BRIEF.batch
+    total = BRIEF.newcomers + BRIEF.generations * BRIEF.batch
     assert clock.made == min(max(most, 1), total)
     assert measure(level, found.parts, found.n_parts, limits)[0] == found.connectivity

@@ -1,0 +1,483 @@
+// Tables of a partition of a small level: filled, asked for moves, kept true. Written into search.cu.
+//
+// What a pin finds of a net in a part is the net's weight where the part has pins, else the weight of
+// the sources that wait there; a source finds its weight where the net has pins. Sums are of integers, so no
+// order of threads shows.
+#ifndef SNNMAP_SEARCH_TABLES_CUH
+#define SNNMAP_SEARCH_TABLES_CUH
+
+const i32 ITEMS = 32;   // nets of a node that are summed up at once
+const i32 AT_ONCE = 4;  // loads on their way
+
+// ------------------------------------------------------------------------------------ filling
+
+// Weight of the sources of a net that lie in part p, without node v; by one thread.
+__device__ __forceinline__ i64 waiting_for(const Fine& f, const Graph& g, const Table& t, i64 net, i32 p, i32 v) {
+    i64 sum = 0;
+    for (i64 s = f.source_offsets[net]; s < f.source_offsets[net + 1]; ++s) {
+        const i32 u = g.source_nodes[s];
+        if (u >= 0 && u != v && t.parts[u] == p) sum += g.source_weights[s];
+    }
+    return sum;
+}
+
+// Counts the pins of each net in each part. Parallel over pins, a team or a warp each net.
+__device__ __forceinline__ void count_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
+    const i64 k = t.n_parts, words = (f.n_nets * k + 1) / 2;
+    u32* pairs = reinterpret_cast<u32*>(s.pins);
+    for (i64 i = threadIdx.x; i < words; i += blockDim.x) pairs[i] = 0;
+    __syncthreads();
+    each_net(f, [&](i64 net, i32 rank, i32 size) {
+        if (net < 0) return;
+        for (i64 j = f.net_offsets[net] + rank; j < g.net_ends[net]; j += size) {
+            const i64 place = net * k + t.parts[g.net_pins[j]];
+            atomicAdd(pairs + (place >> 1), 1u << 16 * (place & 1));
+        }
+    });
+}
+
+// Loads of the parts. The pins are counted. Parallel over parts and stretches of nets, and over nodes.
+// Returns the weight of all (net, part) with pins, this thread's share.
+__device__ __forceinline__ i64 sum_loads(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
+    const i32 k = t.n_parts, width = smaller((k + 31) / 32 * 32, blockDim.x);
+    const i32 stretches = blockDim.x / width, stretch = threadIdx.x / width;
+    i64 total = 0;
+    for (i32 p = threadIdx.x - stretch * width; p < k && stretch < stretches; p += width) {
+        i64 sums[N_DISTINCT + 1] = {0};
+        #pragma unroll 8
+        for (i64 net = stretch; net < f.n_nets; net += stretches) {
+            const bool pinned = s.pins[net * k + p] > 0;
+            total += pinned ? f.net_weights[net] : 0;
+            for (i32 d = 0; d < N_DISTINCT; ++d) sums[d] += pinned ? f.counts[net * N_DISTINCT + d] : 0;
+        }
+        for (i32 d = 0; d < N_DISTINCT; ++d) add64(t.loads + p * N_LOADS + N_ADDITIVE + d, sums[d]);
+    }
+    for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
+        for (i32 r = 0; r < N_ADDITIVE; ++r)
+            add64(t.loads + t.parts[v] * N_LOADS + r, g.resources[static_cast<i64>(v) * N_ADDITIVE + r]);
+    return total;
+}
+
+// What node v finds where its nets have pins, of up to ITEMS of them from number `first` on: its row is written if
+// these are the first ones, else added to. By WIDTH lanes, part by part; all lanes of a warp come together,
+// with v = -1 for nothing.
+template <i32 WIDTH, i32 TILES>
+__device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 first) {
+    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts;
+    i32 n_pinned = 0, n = 0, pinned_at = 0, out_at = 0;
+    if (v >= 0) {
+        pinned_at = g.node_offsets[v];
+        out_at = g.out_offsets[v];
+        n_pinned = g.node_offsets[v + 1] - pinned_at;
+        n = smaller(n_pinned + g.out_offsets[v + 1] - out_at - first, ITEMS);
+    }
+    i32 most = n;  // of the groups of this warp
+    for (i32 step = WIDTH; step < 32; step *= 2) most = larger(most, __shfl_xor_sync(ALL_LANES, most, step));
+    i64* gains = s.gains + static_cast<i64>(v) * k;
+    i32* covered = s.covered + static_cast<i64>(v) * k * N_DISTINCT;
+    i32 brought[N_DISTINCT + 1] = {0};
+    for (i32 left = 0; left < k; left += WIDTH * TILES) {
+        i64 sums[TILES] = {0};
+        i32 shared[TILES][N_DISTINCT + 1] = {{0}};
+        for (i32 base = 0; base < most; base += WIDTH) {
+            const i32 own = first + base + rank;
+            i32 net = 0, counts[N_DISTINCT + 1] = {0};
+            i64 weight = 0;
+            if (base + rank < n && own < n_pinned) {
+                net = g.node_nets[pinned_at + own];
+                weight = f.net_weights[net];
+                for (i32 d = 0; d < N_DISTINCT; ++d) counts[d] = static_cast<i32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]);
+            } else if (base + rank < n) {
+                net = g.out_nets[out_at + own - n_pinned];
+                weight = larger(g.out_gains[out_at + own - n_pinned], 0);
+            }
+            for (i32 d = 0; d < N_DISTINCT; ++d) brought[d] += left == 0 ? counts[d] : 0;
+            const i32 end = smaller(most - base, WIDTH);
+            for (i32 i = 0; i < end; i += AT_ONCE) {
+                bool has[AT_ONCE][TILES];
+                #pragma unroll
+                for (i32 e = 0; e < AT_ONCE; ++e) {
+                    const u16* row = s.pins + static_cast<i64>(__shfl_sync(ALL_LANES, net, i + e, WIDTH)) * k;
+                    #pragma unroll
+                    for (i32 tile = 0; tile < TILES; ++tile) {
+                        const i32 p = left + tile * WIDTH + rank;
+                        has[e][tile] = p < k && base + i + e < n && row[p] != 0;
+                    }
+                }
+                #pragma unroll
+                for (i32 e = 0; e < AT_ONCE; ++e) {
+                    const i64 its = __shfl_sync(ALL_LANES, weight, i + e, WIDTH);
+                    #pragma unroll
+                    for (i32 tile = 0; tile < TILES; ++tile) sums[tile] += has[e][tile] ? its : 0;
+                    for (i32 d = 0; d < N_DISTINCT; ++d) {
+                        const i32 count = __shfl_sync(ALL_LANES, counts[d], i + e, WIDTH);
+                        #pragma unroll
+                        for (i32 tile = 0; tile < TILES; ++tile) shared[tile][d] += has[e][tile] ? count : 0;
+                    }
+                }
+            }
+        }
+        #pragma unroll
+        for (i32 tile = 0; tile < TILES; ++tile) {
+            const i32 p = left + tile * WIDTH + rank;
+            if (v < 0 || p >= k) continue;
+            if (first == 0)
+                gains[p] = sums[tile];
+            else if (sums[tile] != 0)
+                add64(gains + p, sums[tile]);
+            for (i32 d = 0; d < N_DISTINCT; ++d) {
+                if (first == 0)
+                    covered[p * N_DISTINCT + d] = shared[tile][d];
+                else if (shared[tile][d] != 0)
+                    atomicAdd(covered + p * N_DISTINCT + d, shared[tile][d]);
+            }
+        }
+    }
+    for (i32 d = 0; d < N_DISTINCT; ++d) {
+        for (i32 step = WIDTH / 2; step > 0; step >>= 1) brought[d] += __shfl_xor_sync(ALL_LANES, brought[d], step);
+        if (rank == 0 && v >= 0 && brought[d] != 0) atomicAdd(s.brought + v * N_DISTINCT + d, brought[d]);
+    }
+}
+
+// The rows of all nodes: of the first nets of each, then of pieces of those with more, which are listed.
+template <i32 WIDTH, i32 TILES>
+__device__ __noinline__ void sum_up_nodes(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const u32* n_pieces) {
+    const i32 n_groups = blockDim.x / WIDTH, group = threadIdx.x / WIDTH;
+    for (i32 base = 0; base < g.n; base += n_groups) {
+        const i32 v = base + group;
+        sum_up_nets<WIDTH, TILES>(f, g, s, t, v < g.n ? v : -1, 0);
+    }
+    __syncthreads();
+    const i32 n = static_cast<i32>(*n_pieces);
+    for (i32 base = 0; base < n; base += n_groups) {
+        const i32 i = base + group;
+        const Mark piece = i < n ? s.marks[i] : Mark{-1, 0, ITEMS, 0};
+        sum_up_nets<WIDTH, TILES>(f, g, s, t, piece.net, piece.from);
+    }
+}
+
+// Tells the only pins of a net where they are, and where only sources wait; returns the weight of the sources in
+// parts with pins, this thread's share. Rows are written. Parallel over nets, their pins and sources.
+__device__ __forceinline__ i64 tell_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t, bool gains) {
+    const i64 k = t.n_parts;
+    i64 total = 0;
+    each_net(f, [&](i64 net, i32 rank, i32 size) {
+        if (net < 0) return;
+        const i64 first = f.net_offsets[net], end = g.net_ends[net], row = net * k;
+        for (i64 j = f.source_offsets[net]; j < f.source_offsets[net + 1]; ++j) {
+            const i32 u = g.source_nodes[j];
+            if (u < 0) continue;
+            const i32 p = t.parts[u];
+            const i64 weight = g.source_weights[j];
+            if (s.pins[row + p] > 0)
+                total += rank == 0 ? weight : 0;
+            else
+                for (i64 i = first + rank; gains && i < end; i += size) add64(s.gains + g.net_pins[i] * k + p, weight);
+        }
+        for (i64 j = first + rank; gains && j < end; j += size) {
+            const i32 v = g.net_pins[j], p = t.parts[v];
+            if (s.pins[row + p] != 1) continue;
+            add64(s.stays + v, waiting_for(f, g, t, net, p, v) - f.net_weights[net]);
+            for (i32 d = 0; d < N_DISTINCT; ++d)
+                atomicAdd(s.freed + v * N_DISTINCT + d, static_cast<i32>(f.counts[net * N_DISTINCT + d]));
+        }
+    });
+    return total;
+}
+
+// Fills tables and loads by the parts in `t`, with `gains` those of nodes, too; returns the connectivity (constant
+// apart).
+__device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scratch& s, const Table& t, bool gains) {
+    __shared__ u64 connectivity;
+    __shared__ u32 n_pieces;
+    if (threadIdx.x == 0) connectivity = n_pieces = 0;
+    for (i32 i = threadIdx.x; i < t.n_parts * N_LOADS; i += blockDim.x) t.loads[i] = 0;
+    count_pins(f, g, s, t);
+    for (i32 v = threadIdx.x; gains && v < g.n; v += blockDim.x) {
+        s.stays[v] = 0;
+        for (i32 d = 0; d < N_DISTINCT; ++d) s.freed[v * N_DISTINCT + d] = s.brought[v * N_DISTINCT + d] = 0;
+        const i32 n = g.node_offsets[v + 1] - g.node_offsets[v] + g.out_offsets[v + 1] - g.out_offsets[v];
+        if (n <= ITEMS) continue;
+        const i32 n_more = (n - 1) / ITEMS, place = static_cast<i32>(atomicAdd(&n_pieces, static_cast<u32>(n_more)));
+        for (i32 i = 0; i < n_more; ++i) s.marks[place + i] = {v, 0, ITEMS * (i + 1), 0};
+    }
+    __syncthreads();
+    i64 total = sum_loads(f, g, s, t);
+    if (gains && t.n_parts <= 8)
+        sum_up_nodes<8, 1>(f, g, s, t, &n_pieces);
+    else if (gains && t.n_parts <= 16)
+        sum_up_nodes<16, 1>(f, g, s, t, &n_pieces);
+    else if (gains && t.n_parts <= 32)
+        sum_up_nodes<32, 1>(f, g, s, t, &n_pieces);
+    else if (gains)
+        sum_up_nodes<32, 4>(f, g, s, t, &n_pieces);
+    total -= tell_pins(f, g, s, t, gains);
+    total = sum_warp(total);
+    if (lane_index() == 0) atomicAdd(&connectivity, static_cast<u64>(total));
+    __syncthreads();
+    return static_cast<i64>(connectivity);
+}
+
+// ------------------------------------------------------------------------------------ asking
+
+// What a node finds in a part, and what of its counts the part has already.
+struct Offer {
+    i64 found;
+    i32 covered[N_DISTINCT + 1];
+};
+
+__device__ __forceinline__ Offer offer_of(const Scratch& s, const Table& t, i32 v, i32 p) {
+    const i64 place = static_cast<i64>(v) * t.n_parts + p;
+    Offer offer;
+    offer.found = s.gains[place];
+    for (i32 d = 0; d < N_DISTINCT; ++d) offer.covered[d] = s.covered[place * N_DISTINCT + d];
+    return offer;
+}
+
+// What is known of a node that may move.
+struct Mover {
+    i32 v, a;
+    i64 leaves;  // what it gains by leaving
+    i64 least;   // what it must find in a part worth a look
+    i64 brings[N_LOADS];
+};
+
+__device__ __forceinline__ Mover mover_of(const Graph& g, const Scratch& s, const Table& t, i32 v) {
+    Mover m;
+    m.v = v;
+    m.a = t.parts[v];
+    i64 relief = 0;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        const bool additive = r < N_ADDITIVE;
+        const i32 d = additive ? 0 : r - N_ADDITIVE;
+        m.brings[r] = additive ? g.resources[static_cast<i64>(v) * N_ADDITIVE + r] : s.brought[v * N_DISTINCT + d];
+        const i64 takes = additive ? m.brings[r] : s.freed[v * N_DISTINCT + d];
+        const i64 over = t.loads[m.a * N_LOADS + r] - t.limits[r];
+        if (over > 0) relief += t.prices[r] * smaller(over, takes);
+    }
+    m.leaves = relief - s.stays[v] - s.gains[static_cast<i64>(v) * t.n_parts + m.a];
+    m.least = relief == 0;
+    return m;
+}
+
+// What it gains in part p, or NONE if it may not go there.
+__device__ __forceinline__ i64 value_of(const Table& t, const Mover& m, const Offer& offer, i32 p) {
+    if (offer.found < m.least || p == m.a) return NONE;
+    i64 value = offer.found;
+    bool fits = true;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        const i64 added = m.brings[r] - (r < N_ADDITIVE ? 0 : offer.covered[r < N_ADDITIVE ? 0 : r - N_ADDITIVE]);
+        const i64 over = t.loads[p * N_LOADS + r] + added - t.limits[r];
+        if (over <= 0) continue;
+        fits &= t.prices[r] > 0 && over <= t.limits[r] >> 2;
+        value -= t.prices[r] * smaller(over, added);
+    }
+    return fits ? value : NONE;
+}
+
+__device__ __forceinline__ i64 key_of(i64 gain, i32 v) {
+    const i64 largest = 1ll << 48, clipped = smaller(larger(gain, -largest), largest);
+    return clipped * (1 << ID_BITS) + ((1 << ID_BITS) - 1 - v);
+}
+__device__ __forceinline__ i64 gain_of(i64 key) { return key >> ID_BITS; }
+__device__ __forceinline__ i32 node_of(i64 key) { return (1 << ID_BITS) - 1 - static_cast<i32>(key & ((1 << ID_BITS) - 1)); }
+
+// Looks for the best move of node v: sets its wish and its key. By `WIDTH` lanes, a part each; -1: nothing to do.
+// Maximum of (gain, hash, id).
+template <i32 WIDTH>
+__device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v) {
+    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts;
+    Best best = {NONE, 0, -1, 0};
+    i64 leaves = 0;
+    if (v >= 0) {
+        const Mover m = mover_of(g, s, t, v);
+        leaves = m.leaves;
+        for (i32 base = rank; base < k; base += WIDTH * AT_ONCE) {
+            Offer offers[AT_ONCE];
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) offers[e] = offer_of(s, t, v, smaller(base + e * WIDTH, k - 1));
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const i32 p = base + e * WIDTH;
+                const i64 value = p < k ? value_of(t, m, offers[e], p) : NONE;
+                if (value == NONE || value < best.value) continue;
+                const Best candidate = {value, scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), t.seed), p, 0};
+                if (best.below(candidate)) best = candidate;
+            }
+        }
+    }
+    for (i32 step = WIDTH / 2; step > 0; step >>= 1) {
+        Best other;
+        other.value = __shfl_xor_sync(ALL_LANES, best.value, step);
+        other.tie = __shfl_xor_sync(ALL_LANES, best.tie, step);
+        other.id = __shfl_xor_sync(ALL_LANES, best.id, step);
+        if (best.below(other)) best = other;
+    }
+    if (rank != 0 || v < 0) return;
+    t.wishes[v] = best.id;
+    t.keys[v] = best.id < 0 ? NONE : key_of(best.value + leaves, v);
+}
+
+// What the move that node v wishes for gains now, as keys count it, or NONE.
+__device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, const Table& t, i32 v) {
+    const i32 p = t.wishes[v];
+    const Mover m = mover_of(g, s, t, v);
+    const i64 value = value_of(t, m, offer_of(s, t, v, p), p);
+    return value == NONE ? NONE : gain_of(key_of(value + m.leaves, v));
+}
+
+// ------------------------------------------------------------------------------------ moving
+
+// Moves node v from part a to b, keeps the pins and the loads true, and marks the nets that may change what
+// others find; by a whole warp, a net each lane. Other moves at the same time concern other parts.
+__device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 a, i32 b,
+                                          u32* n_marks) {
+    const i32 lane = lane_index();
+    const i64 k = t.n_parts;
+    const i32 first = g.node_offsets[v], n_pinned = g.node_offsets[v + 1] - first;
+    const i32 first_out = g.out_offsets[v], n = n_pinned + g.out_offsets[v + 1] - first_out;
+    i64 left[N_DISTINCT + 1] = {0}, come[N_DISTINCT + 1] = {0};
+    for (i32 base = 0; base < n; base += 32) {
+        const i32 j = base + lane;
+        Mark mark = {0, 2 * v, a, b};
+        bool marked = false;
+        if (j < n_pinned) {
+            mark.net = g.node_nets[first + j];
+            u16* row = s.pins + mark.net * k;
+            const i32 were = row[a], are = row[b];
+            row[a] = static_cast<u16>(were - 1);
+            row[b] = static_cast<u16>(are + 1);
+            marked = were <= 2 || are <= 1;
+            for (i32 d = 0; d < N_DISTINCT; ++d) {
+                const i64 count = f.counts[static_cast<i64>(mark.net) * N_DISTINCT + d];
+                if (were == 1) left[d] += count;
+                if (are == 0) come[d] += count;
+            }
+        } else if (j < n) {
+            mark.net = g.out_nets[first_out + j - n_pinned];
+            mark.mover += 1;
+            const u16* row = s.pins + mark.net * k;
+            marked = g.out_gains[first_out + j - n_pinned] >= 0 && (row[a] <= 1 || row[b] <= 1);
+        }
+        const i32 at = place_in(n_marks, marked);
+        if (marked) s.marks[at] = mark;
+    }
+    for (i32 d = 0; d < N_DISTINCT; ++d) {
+        left[d] = sum_warp(left[d]);
+        come[d] = sum_warp(come[d]);
+    }
+    if (lane == 0) {
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            const bool additive = r < N_ADDITIVE;
+            const i32 d = additive ? 0 : r - N_ADDITIVE;
+            const i64 amount = g.resources[static_cast<i64>(v) * N_ADDITIVE + (additive ? r : 0)];
+            t.loads[a * N_LOADS + r] -= additive ? amount : left[d];
+            t.loads[b * N_LOADS + r] += additive ? amount : come[d];
+        }
+        t.parts[v] = b;
+    }
+    __syncwarp();
+}
+
+// Puts a node on the list of those to look at, unless it is there or has moved.
+__device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v, i32 turn, bool wanted, u32* length) {
+    wanted = wanted && atomicMax(t.seen + (wanted ? v : 0), turn) < turn;
+    const i32 place = place_in(length, wanted);
+    if (wanted) s.queue[place] = v;
+}
+
+// Keeps true what the nodes of a marked net find, now that all moves of the turn are made, and puts them on the list
+// of those to look at if `turn` is one. By WIDTH lanes, its pins and sources each; all lanes of a warp come
+// together, with net = -1 for nothing.
+template <i32 WIDTH>
+__device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
+                                            u32* n_queued) {
+    const i32 rank = lane_index() & (WIDTH - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
+    const i64 k = t.n_parts;
+    const bool is_pin = (mark.mover & 1) == 0;
+    i32 in_a = 2, in_b = 3;
+    i64 first = 0, n_pins = 0, first_source = 0, end_source = 0, weight = 0;
+    i64 wait_a = 0, wait_b = 0, own = 0;  // weight of the sources in the two parts, without v
+    if (net >= 0) {
+        first = f.net_offsets[net];
+        first_source = f.source_offsets[net];
+        n_pins = g.net_ends[net] - first;
+        end_source = f.source_offsets[net + 1];
+        in_a = s.pins[net * k + a];
+        in_b = s.pins[net * k + b];
+        weight = f.net_weights[net];
+        for (i64 j = first_source; j < end_source; ++j) {
+            const i32 u = g.source_nodes[j];
+            const i64 its = g.source_weights[j];
+            if (u < 0) continue;
+            if (u == v)
+                own = its;
+            else if (t.parts[u] == a)
+                wait_a += its;
+            else if (t.parts[u] == b)
+                wait_b += its;
+        }
+    }
+    const bool left = is_pin && in_a == 0, came = is_pin && in_b == 1;
+    const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
+    const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
+    const bool tell = turn >= 0 && (is_pin || in_a == 0 || in_b == 0);
+    const i64 n = n_pins + (left || came ? end_source - first_source : 0);
+    for (i64 base = 0; __ballot_sync(ALL_LANES, base < n) != 0; base += WIDTH) {
+        const i64 j = base + rank;
+        i32 u = -1;
+        if (j < n_pins) {
+            u = g.net_pins[first + j];
+            if (more_a != 0) add64(s.gains + u * k + a, more_a);
+            if (more_b != 0) add64(s.gains + u * k + b, more_b);
+            const i32 p = t.parts[u];
+            i64 stays = 0;
+            i32 alone = 0;  // one more net of which it is the only pin where it is, or one less
+            if (!is_pin) {
+                if (p == a && in_a == 1) stays = -own;
+                if (p == b && in_b == 1) stays = own;
+            } else if (u == v) {
+                alone = (came ? 1 : 0) - (left ? 1 : 0);
+                stays = (came ? wait_b - weight : 0) - (left ? wait_a - weight : 0);
+            } else if (p == a && in_a == 1) {
+                alone = 1;
+                stays = waiting_for(f, g, t, net, a, u) - weight;
+            } else if (p == b && in_b == 2) {
+                alone = -1;
+                stays = weight - waiting_for(f, g, t, net, b, u) + own;
+            }
+            if (stays != 0) add64(s.stays + u, stays);
+            for (i32 d = 0; d < N_DISTINCT; ++d) {
+                const i32 count = static_cast<i32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]);
+                if (alone != 0) atomicAdd(s.freed + u * N_DISTINCT + d, alone * count);
+                if (left) atomicAdd(s.covered + (u * k + a) * N_DISTINCT + d, -count);
+                if (came) atomicAdd(s.covered + (u * k + b) * N_DISTINCT + d, count);
+            }
+        } else if (j < n) {
+            u = g.source_nodes[first_source + j - n_pins];
+            const i64 its = u < 0 ? 0 : larger(g.source_gains[first_source + j - n_pins], 0);
+            if (left && its != 0) add64(s.gains + u * k + a, -its);
+            if (came && its != 0) add64(s.gains + u * k + b, its);
+        }
+        enqueue(s, t, u, turn, tell && u >= 0, n_queued);
+    }
+}
+
+// All marks: a warp each, or, where they are many, a team each, but a warp those of long nets.
+__device__ __noinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, u32 n_marks, i32 turn,
+                                          u32* n_queued) {
+    const i32 n = static_cast<i32>(n_marks), n_teams = blockDim.x / TEAM;
+    const bool many = n > n_warps();
+    for (i32 base = 0; many && base < n; base += n_teams) {
+        const i32 i = base + threadIdx.x / TEAM;
+        Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
+        if (mark.net >= 0 && size_of(f, mark.net) > SHORT_NET) mark.net = -1;
+        spread_mark<TEAM>(f, g, s, t, mark, turn, n_queued);
+    }
+    for (i32 i = warp_index(); i < n; i += n_warps()) {
+        const Mark mark = s.marks[i];
+        if (!many || size_of(f, mark.net) > SHORT_NET) spread_mark<32>(f, g, s, t, mark, turn, n_queued);
+    }
+}
+
+#endif
