@@ -341,9 +341,10 @@ def matched_pass(
 
     Fiduccia-Mattheyses, many moves a turn: of the nodes that want to leave or to enter a part only
     the best may move, and one moves that is best at both its parts; of the others, those that are best
-    where none of these is. So moves of one turn concern different parts, and their gains add up exactly. Each gain is checked again before; where one was
-    too high, all in play that want the same part are looked at again. Every node moves once, the best prefix of
-    turns stays; `patience` moves without a new best end the pass.
+    where none of these is. So moves of one turn concern different parts, and their gains add up exactly.
+    Each gain is checked again before; where one was too high, all in play that want the same part are
+    looked at again. Every node moves once, the best prefix of turns stays; `patience` moves without a
+    new best end the pass.
     """
     net_offsets, net_pins, source_offsets, source_nodes, _, node_offsets, node_nets = level[:7]
     out_offsets, out_nets = level[7:9]

@@ -7,6 +7,7 @@ partitions start with (``gpu_hierarchies.py``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,25 @@ from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
+from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
 _TEAM = 8  # threads
 _NO_LIMIT = 1 << 40
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A partition among those of a generation: row `index` of `made` (int32[n, n_nodes])."""
+
+    made: Any
+    index: int
+
+    @property
+    def address(self) -> int:
+        """Where it lies on the device."""
+        return int(self.made.data.ptr) + self.index * 4 * int(self.made.shape[1])
 
 
 class GpuSearch(Search):
@@ -113,11 +128,15 @@ class GpuSearch(Search):
         rows: list[tuple[int, ...]] = []
         for first, second, seed in tasks:
             better, other = (first, second) if first.cost <= second.cost else (second, first)
-            addresses: list[Any] = [one.parts.data for one in (better, other)]
-            first_at, second_at = (int(address.ptr) for address in addresses)
+            first_at, second_at = better.parts.address, other.parts.address
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
         made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
         return self._make(rows, made, None, [])
+
+    def run(self, seed: int, progress: Progress = SILENT) -> Individual:
+        """Best partition after the generations that the settings allow; its parts on the device."""
+        best = super().run(seed, progress)
+        return replace(best, parts=best.parts.made[best.parts.index])
 
     def _make(
         self,
@@ -162,16 +181,17 @@ class GpuSearch(Search):
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
         device.launch(kernel, blocks, args, self._shared_bytes(most), self._threads)
-        for parts, (n_parts, connectivity, *over) in zip(made, xp.asnumpy(results), strict=True):
-            yield self.weigh(parts, int(n_parts), int(connectivity), np.array(over))
+        rows = [_Row(made, i) for i in range(len(tasks))]
+        return iter(self.weigh(rows, xp.asnumpy(results)))
 
     def _scratch_bytes(self, most_parts: int) -> int:
         """Bytes that a block takes (`cut_scratch` of the kernel)."""
         n, n_nets, n_pins, n_sources = self._fine[-4:]
         n_distinct = self.level.counts.shape[1]
         gains, pairs = n * most_parts, most_parts**2 + 1
-        sizes = (8 * gains, 8 * pairs, 8 * n, 16 * (n_pins + n_sources), 4 * gains * n_distinct)
-        sizes += (2 * (n_nets * most_parts + 1), *2 * (4 * n * n_distinct,), *6 * (4 * n,))
+        words = (gains, pairs, n, 2 * (n_pins + n_sources))
+        halves = (gains * n_distinct, *2 * (n * n_distinct,), *6 * (n,))
+        sizes = (*(8 * w for w in words), *(4 * h for h in halves), 2 * (n_nets * most_parts + 1))
         graph = _graph_bytes(n, n_nets, n_pins, n_sources, self.level.resources.shape[1])
         return graph + sum(padded(b) for b in sizes)
 

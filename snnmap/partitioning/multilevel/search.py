@@ -14,7 +14,7 @@ before any of them runs, so that the result does not depend on the number of thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +42,16 @@ NEXT_TURN = 1009
 
 @dataclass(frozen=True, eq=False)
 class Individual:
-    """A partition with its cost: (overload, connectivity) folded into one integer."""
+    """A partition with its cost: (overload, connectivity) folded into one integer.
+
+    Its parts are int32[n_nodes], or where they lie on a device.
+    """
 
     cost: int
     connectivity: int
     overload: int
     n_parts: int
-    parts: Array
+    parts: Any
 
 
 class Search:
@@ -152,13 +155,22 @@ class Search:
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if depth:
                 parts = parts[clusters]
-        return self.weigh(parts, *ki.judge(tuple(self.level), parts, n_parts, self.limits))
+        n_left, connectivity, over = ki.judge(tuple(self.level), parts, n_parts, self.limits)
+        return self.weigh([parts], np.array([[n_left, connectivity, *over]]))[0]
 
-    def weigh(self, parts: Array, n_parts: int, connectivity: int, over: Array) -> Individual:
-        """A partition with its cost; `over` (int64[n_loads]) sums up each overload."""
-        worth = connectivity * self.config.overload_price / np.maximum(self.totals, 1)
-        cost = connectivity + int((over * worth.astype(np.int64)).sum())
-        return Individual(cost, connectivity, int(over.sum()), n_parts, parts)
+    def weigh(self, parts: Sequence[Any], results: Array) -> list[Individual]:
+        """Partitions with their costs.
+
+        Args:
+            parts: of each.
+            results: int64[n, 2 + n_loads], parts, connectivity, and the sum of each overload, of each.
+        """
+        connectivity, over = results[:, 1], results[:, 2:]
+        worth = connectivity[:, None] * self.config.overload_price / np.maximum(self.totals, 1)
+        costs = connectivity + (over * worth.astype(np.int64)).sum(axis=1)
+        columns = (costs, connectivity, over.sum(axis=1), results[:, 0])
+        rows = zip(*(column.tolist() for column in columns), parts, strict=True)
+        return [Individual(*row) for row in rows]
 
     # ---------------------------------------------------------------- individuals
 

@@ -70,7 +70,12 @@ def test_same_partition_as_on_the_host(
 
 def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:
     level = random_level(np.random.default_rng(1), n_nodes=401, n_nets=300, mean_pins=5)
-    compare(gpu, level, 45, replace(BRIEF, passes=2, patience=9, newcomers=2, population=2, generations=1))
+    compare(
+        gpu,
+        level,
+        45,
+        replace(BRIEF, passes=2, patience=9, newcomers=2, population=2, generations=1),
+    )
 
 
 def test_blocks_take_turns_where_memory_is_short(

@@ -118,7 +118,10 @@ def test_offspring_are_no_worse_than_both_parents() -> None:
 
 
 def test_moves_of_a_turn_concern_different_parts() -> None:
-    """The best at both its parts, of those in play: gains above 0, or losses up to four times the least."""
+    """The best at both its parts, of those in play: gains above 0, or losses up to four times the least.
+
+    Then the same once more of those where none of them is.
+    """
     rng = np.random.default_rng(3)
     for trial in range(50):
         n, n_parts = int(rng.integers(1, 200)), int(rng.integers(2, 9))
@@ -136,12 +139,18 @@ def test_moves_of_a_turn_concern_different_parts() -> None:
         expected = [v for v in range(n) if keys[v] >= bar and top != ks._NONE]
         assert in_play[: sizes[0]].tolist() == expected
 
+        together: list[int] = []
+        taken: set[int] = set()
         ranked = sorted(expected, key=lambda v, keys=keys: (-keys[v], v))
-        firsts_seen: dict[int, int] = {}
-        for v in ranked:
-            for p in (int(parts[v]), int(wishes[v])):
-                firsts_seen.setdefault(p, v)
-        together = [v for v in expected if firsts_seen[parts[v]] == v == firsts_seen[wishes[v]]]
+        for _ in range(2):
+            firsts_seen: dict[int, int] = {}
+            ranked = [v for v in ranked if not {int(parts[v]), int(wishes[v])} & taken]
+            for v in ranked:
+                for p in (int(parts[v]), int(wishes[v])):
+                    firsts_seen.setdefault(p, v)
+            both = [v for v in ranked if firsts_seen[parts[v]] == v == firsts_seen[wishes[v]]]
+            together += sorted(both)
+            taken |= {int(p) for v in both for p in (parts[v], wishes[v])}
         assert chosen[: sizes[1]].tolist() == together
         assert not expected or together
 
