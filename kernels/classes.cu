@@ -44,6 +44,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void classify_nodes(
     add_all_rows(grid, out_offsets, n_nodes, out_nets, n_sources, reinterpret_cast<i64*>(outbound), 1,
                  [&](i64, i32 net) { return again ? mixed(outward[net], 11) : mixed(net, 77); });
     grid.meet();
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
         if (node_offsets[v] == node_offsets[v + 1]) signatures[v] = outbound[v] ^ STEP;
         const u64 signature = signatures[v];
@@ -58,6 +59,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void classify_nodes(
         }
     }
     grid.meet();
+#pragma unroll 1
     for (i64 word = grid.thread() >> 5; word < n_words; word += grid.n_threads() >> 5) {
         const u32 taken = __ballot_sync(ALL_LANES, keys[32 * word + (threadIdx.x & 31)] != 0);
         if ((threadIdx.x & 31) == 0) marks[word] = taken;
@@ -72,6 +74,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void classify_nodes(
     const u64 zero = state[HAS_ZERO];
     if (grid.thread() == 0) state[N_CLASSES] = n_taken + zero;
     grid.meet();
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
         const u64 signature = signatures[v];
         i64 first = static_cast<i64>(signature >> (64 - bits)), rank = static_cast<i64>(zero);
@@ -132,10 +135,12 @@ extern "C" __launch_bounds__(1024, 1) __global__ void split_classes(const i32* o
                         [&](i64 c, i64, i64 first) { coarse_firsts[c] = first; });
     grid.meet();
     const i64 own = grid.chunk_of(n_nodes);
+#pragma unroll 1
     for (i64 start = grid.thread() * own; start < n_nodes; start += grid.n_threads() * own) {
         const i64 stop = smaller(start + own, n_nodes);
         i64 c = row_of(offsets, n_classes, start);
         Split fine = split(c, largest);
+#pragma unroll 1
         for (i64 i = start; i < stop; ++i) {
             for (; i >= offsets[c + 1]; fine = split(c, largest)) ++c;
             const i64 member = i - offsets[c], piece = fine.chunk_of(member), chunk = firsts[c] + piece;

@@ -13,20 +13,13 @@
 
 // What the unsettled nodes of a turn wish: targets, scores and how many suitors every cluster has.
 __device__ __forceinline__ void rate_turn(const Clustering& in, const Grid& grid, i64 turn, i64 cap) {
-    const i64 n_huge = static_cast<i64>(n_listed(in, HUGE, turn)), room = grid.n_words / 3;
-    for (i64 i = blockIdx.x; i < n_huge; i += gridDim.x) {
-        const i32 v = list_of(in, HUGE, turn)[i];
-        if (in.settled[v]) continue;
-        const i64 found = most_found(in, in.visits[v]);
-        const Best best =
-            fits(found, room) ? rate_by_hash(in, v, Team::of_block(), grid.words, slots_for(found, room), turn, cap, grid.scratch)
-                              : rate_by_ranges(in, v, grid.words, grid.n_words / 2, turn, cap, grid.scratch);
-        if (threadIdx.x == 0) wish(in, v, best);
+#pragma unroll 1
+    for (i32 kind = HUGE; kind >= MEDIUM; --kind) {
+        const Team team = {kind == HUGE ? Team::of_block().warps : TEAM_WARPS};
+        const i64 most = kind == HUGE ? grid.n_words / 3 : team_slots(grid);
+        rate_list(in, grid, kind, team, grid.words + (kind == HUGE ? 0 : 3 * TEAM_SLOTS * team.place()), most, turn, cap);
+        __syncthreads();
     }
-    __syncthreads();
-    const Team team = {TEAM_WARPS};
-    rate_list(in, grid, MEDIUM, team, grid.words + 3 * TEAM_SLOTS * team.place(), team_slots(grid), turn, cap);
-    __syncthreads();
     rate_list(in, grid, SHORT, Warp(), grid.words + 3 * WARP_SLOTS * (threadIdx.x >> 5), WARP_SLOTS, turn, cap);
 }
 
@@ -43,6 +36,7 @@ __device__ __forceinline__ void accept(const Clustering& in, i32 u, const i32* i
     }
     u32 accepted = ALL_LANES;
     bool any = false;
+#pragma unroll 1
     for (i64 i = lane; accepted == ALL_LANES; i += 32) {
         const i32 v = i < n ? ids[i] : -1;
         bool fits = v >= 0;
@@ -68,6 +62,7 @@ __device__ __forceinline__ void accept(const Clustering& in, i32 u, const i32* i
 // Everybody alone, with its turn and loads; the nets that it will look at.
 __device__ __forceinline__ void begin(const Clustering& in, const Grid& grid) {
     i64 size = 0, largest = 0, total;
+#pragma unroll 1
     for (i64 v = grid.thread(); v < in.n_nodes; v += grid.n_threads()) {
         in.leaders[v] = static_cast<i32>(v);
         in.settled[v] = 0;
@@ -109,11 +104,14 @@ __device__ __forceinline__ void list_ids(bool listed, i32 id, i32* list, u64* n)
 __device__ __forceinline__ void list_nodes(const Clustering& in, const Grid& grid) {
     const i64 lane = threadIdx.x & 31, n_teams = grid.n_threads() / (32 * TEAM_WARPS);
     const i64 most_short = in.n_nodes > n_teams * in.n_turns ? WARP_SLOTS : 64;
+#pragma unroll 1
     for (i64 base = grid.thread() - lane; base < in.n_nodes; base += grid.n_threads()) {
         const i64 v = base + lane, visits = v < in.n_nodes ? in.visits[v] : 0;
         const bool small = fits(visits, most_short), medium = fits(most_found(in, visits), team_slots(grid));
         const i32 kind = small ? SHORT : medium ? MEDIUM : HUGE, turn = v < in.n_nodes ? in.turns[v] : -1;
+#pragma unroll 1
         for (i32 k = 0; k < N_KINDS; ++k)
+#pragma unroll 1
             for (i32 t = 0; t < in.n_turns; ++t)
                 list_ids(kind == k && turn == t, static_cast<i32>(v), list_of(in, k, t), &n_listed(in, k, t));
     }
@@ -122,6 +120,7 @@ __device__ __forceinline__ void list_nodes(const Clustering& in, const Grid& gri
 // Room for the suitors of each cluster, and lists of the clusters that have some.
 __device__ __forceinline__ void make_room(const Clustering& in, const Grid& grid, u64* counters) {
     const i64 lane = threadIdx.x & 31;
+#pragma unroll 1
     for (i64 base = grid.thread() - lane; base < in.n_nodes; base += grid.n_threads()) {
         const i64 u = base + lane, n = u < in.n_nodes ? in.n_suitors[u] : 0, up_to = scan_warp(n);
         const i64 all = __shfl_sync(ALL_LANES, up_to, 31);
@@ -143,8 +142,10 @@ __device__ __forceinline__ void join_turn(const Clustering& in, Grid& grid, i64 
     u64* counters = suitors_in(in, turn);
     make_room(in, grid, counters);
     grid.meet();
+#pragma unroll 1
     for (i64 kind = 0; kind < N_KINDS; ++kind) {
         const i64 n = static_cast<i64>(n_listed(in, kind, turn));
+#pragma unroll 1
         for (i64 i = grid.thread(); i < n; i += grid.n_threads()) {
             const i32 v = list_of(in, kind, turn)[i], u = in.settled[v] ? -1 : in.targets[v];
             if (u < 0) continue;
@@ -158,9 +159,11 @@ __device__ __forceinline__ void join_turn(const Clustering& in, Grid& grid, i64 
         return score != other ? score > other : a < b;
     };
     i32* ids = reinterpret_cast<i32*>(grid.own_words());
+#pragma unroll 1
     for (i64 i = grid.thread() >> 5; i < static_cast<i64>(counters[1]); i += grid.n_threads() >> 5) {
         const i32 u = in.wanted[i];
         const i64 first = in.first_suitors[u], n = in.last_suitors[u] - first;
+#pragma unroll 1
         for (i64 k = threadIdx.x & 31; k < n; k += 32) ids[k] = in.suitors[first + k];
         __syncwarp();
         sort_ids<false>(ids, n, before);
@@ -199,6 +202,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void cluster_nodes(CLUSTERING_A
     list_nodes(in, grid);
     const i64 cap = find_cap(in);
     grid.meet();
+#pragma unroll 1
     for (i64 turn = 0; turn < in.n_turns; ++turn) {
         rate_turn(in, grid, turn, cap);
         grid.meet();
@@ -212,5 +216,6 @@ extern "C" __launch_bounds__(1024, 1) __global__ void cluster_nodes(CLUSTERING_A
     });
     if (grid.thread() == 0) in.state[N_CLUSTERS] = n_clusters;
     grid.meet();
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) in.clusters[v] = in.numbers[in.leaders[v]];
 }

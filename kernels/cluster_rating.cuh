@@ -101,6 +101,7 @@ __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group
     const Incidence& around = in.around;
     const i32* picks = in.picks + first_pick(in, v);
     const i32 n = in.n_picks[v], lanes = in.visits[v] < 24ll * n ? 8 : 32;
+#pragma unroll 1
     for (i32 k = group.rank() / lanes; k < n; k += group.size() / lanes) {
         const i32 picked = picks[k], lane = group.rank() & (lanes - 1);
         const i64 out = around.out_offsets[v] + ~picked;
@@ -108,6 +109,7 @@ __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group
         const i64 weight = picked >= 0 ? around.net_weights[g] : around.out_weights[out];
         const i64 begin = around.net_offsets[g], n_pins = around.net_offsets[g + 1] - begin;
         const i64 looked = smaller(n_pins, around.max_pins), score = quotient(weight << 6, n_pins) + 1;
+#pragma unroll 1
         for (i64 start = lane; start < looked; start += lanes * AT_ONCE) {
             i32 keys[AT_ONCE];
 #pragma unroll
@@ -125,6 +127,7 @@ __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group
         if (picked < 0) continue;
         const i64 source = around.source_offsets[g], n_sources = around.source_offsets[g + 1] - source;
         const i64 seen = smaller(n_sources, around.max_pins);
+#pragma unroll 1
         for (i64 l = lane; l < seen; l += lanes) {
             const i64 place = source + spread(l, n_sources, seen);
             visit(in.leaders[around.source_nodes[place]], quotient(around.source_weights[place] << 6, n_pins) + 1);
@@ -143,13 +146,13 @@ __device__ __forceinline__ bool can_join(const Clustering& in, i32 v, i32 u, i64
     return fits;
 }
 
-// `best`, or cluster u if it is better; and, where that is asked, can take v.
-template <bool CHECKED>
-__device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, Best& best) {
+// `best`, or cluster u if it is better; and, if it `asks`, can take v.
+__device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, bool asks,
+                                         Best& best) {
     if (u == v || score < best.value) return;
     const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.around.seed + 1));
     const Best candidate = {score, tie, u, 0};
-    if (best.below(candidate) && (!CHECKED || can_join(in, v, u, turn, cap))) best = candidate;
+    if (best.below(candidate) && (!asks || can_join(in, v, u, turn, cap))) best = candidate;
 }
 
 // Slot of a cluster in a table of any size, which is never full.
@@ -170,50 +173,42 @@ __device__ __forceinline__ u32 slots_for(i64 found, i64 n_slots) {
 
 __device__ __forceinline__ i64 team_slots(const Grid& grid) { return smaller(TEAM_SLOTS, grid.n_words / 6); }
 
-// The best cluster around node v that can take it (id -1: none), by a hash table; known to the group's threads.
-// First the best of each thread's slots are asked, then all that are better than the best of those.
+// The best cluster around node v that can take it (id -1: none), known to the group's threads: by a hash table, or,
+// if it is not `hashed`, by a slot for each cluster of a range, one range after the other. A score is never 0.
+// Of each range first the best of each thread's slots are asked, then all that are better than the best of those.
 template <class G>
-__device__ __forceinline__ Best rate_by_hash(const Clustering& in, i32 v, G group, u32* memory, u32 n_slots, i64 turn,
-                                             i64 cap, i64* scratch) {
+__device__ __forceinline__ Best rate(const Clustering& in, i32 v, G group, u32* memory, u32 n_slots, bool hashed, i64 turn,
+                                     i64 cap, i64* scratch) {
     const Sums gathered(memory, n_slots);
     i32* keys = reinterpret_cast<i32*>(memory) + 2 * n_slots;
-    for (u32 s = group.rank(); s < n_slots; s += group.size()) {
-        keys[s] = EMPTY;
-        gathered.clear(s);
-    }
-    group.sync();
-    visit_picks(in, v, group, [&](i32 u, i64 score) { gathered.add(claim_slot(keys, n_slots, u), score); });
-    group.sync();
-    Best top = {0, 0, -1, 0};
-    for (u32 s = group.rank(); s < n_slots; s += group.size())
-        if (keys[s] != EMPTY) consider<false>(in, v, keys[s], gathered.get(s), turn, cap, top);
-    if (top.id >= 0 && !can_join(in, v, top.id, turn, cap)) top = {0, 0, -1, 0};
-    Best best = best_of(group, top, scratch);
-    for (u32 s = group.rank(); s < n_slots; s += group.size())
-        if (keys[s] != EMPTY) consider<true>(in, v, keys[s], gathered.get(s), turn, cap, best);
-    return best_of(group, best, scratch);
-}
-
-// The same with a slot for every cluster of a range, one range after the other, by a block. A score is never 0.
-__device__ __forceinline__ Best rate_by_ranges(const Clustering& in, i32 v, u32* memory, i64 n_slots, i64 turn, i64 cap,
-                                               i64* scratch) {
-    const Sums gathered(memory, n_slots);
     Best best = {0, 0, -1, 0};
-    for (i64 first = 0; first < in.n_nodes; first += n_slots) {
-        const i64 n = smaller(n_slots, in.n_nodes - first);
-        for (i64 s = threadIdx.x; s < n; s += blockDim.x) gathered.clear(static_cast<u32>(s));
-        __syncthreads();
-        visit_picks(in, v, Team::of_block(), [&](i32 u, i64 score) {
-            if (u >= first && u < first + n) gathered.add(static_cast<u32>(u - first), score);
-        });
-        __syncthreads();
-        for (i64 s = threadIdx.x; s < n; s += blockDim.x) {
-            const i64 score = gathered.get(static_cast<u32>(s));
-            if (score != 0) consider<true>(in, v, static_cast<i32>(first + s), score, turn, cap, best);
+#pragma unroll 1
+    for (i64 first = 0; first < (hashed ? 1 : in.n_nodes); first += n_slots) {
+#pragma unroll 1
+        for (u32 s = group.rank(); s < n_slots; s += group.size()) {
+            if (hashed) keys[s] = EMPTY;
+            gathered.clear(s);
         }
-        __syncthreads();
+        group.sync();
+        visit_picks(in, v, group, [&](i32 u, i64 score) {
+            const i64 slot = hashed ? claim_slot(keys, n_slots, u) : u - first;
+            if (slot >= 0 && slot < n_slots) gathered.add(static_cast<u32>(slot), score);
+        });
+        group.sync();
+        Best top = best;
+#pragma unroll 1
+        for (i32 asks = 0; asks < 2; ++asks) {
+#pragma unroll 1
+            for (u32 s = group.rank(); s < n_slots; s += group.size()) {
+                const i64 score = gathered.get(s);
+                if (score != 0) consider(in, v, hashed ? keys[s] : static_cast<i32>(first + s), score, turn, cap, asks != 0, top);
+            }
+            if (asks == 0 && top.id != best.id && !can_join(in, v, top.id, turn, cap)) top = best;
+            top = best_of(group, top, scratch);
+        }
+        best = top;
     }
-    return best_of(Team::of_block(), best, scratch);
+    return best;
 }
 
 __device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& best) {
@@ -222,17 +217,21 @@ __device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& be
     if (best.id >= 0) add64(in.n_suitors + best.id, 1);
 }
 
-// The unsettled nodes of a list, a group each, by hash tables of at most so many slots.
+// The unsettled nodes of a list, a group each, by hash tables of at most so many slots; or by ranges, where what they
+// may find has no room there.
 template <class G>
 __device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, G group, u32* memory,
                                           i64 most, i64 turn, i64 cap) {
     const i64 n = static_cast<i64>(n_listed(in, kind, turn));
     const i32* list = list_of(in, kind, turn);
+#pragma unroll 1
     for (i64 i = group.index(); i < n; i += group.number()) {
         const i32 v = list[i];
         if (in.settled[v]) continue;
-        const u32 n_slots = slots_for(most_found(in, in.visits[v]), most);
-        const Best best = rate_by_hash(in, v, group, memory, n_slots, turn, cap, grid.scratch);
+        const i64 found = most_found(in, in.visits[v]);
+        const bool hashed = fits(found, most);
+        const u32 n_slots = hashed ? slots_for(found, most) : static_cast<u32>(3 * most / 2);
+        const Best best = rate(in, v, group, memory, n_slots, hashed, turn, cap, grid.scratch);
         if (group.rank() == 0) wish(in, v, best);
     }
 }

@@ -117,6 +117,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
     grid.meet();
     for_long_rows(in.long_nets, in.state + N_LONG, [&](i64 net) {
         i64 n = 0, hash = 0, total_hash;
+#pragma unroll 1
         for (i64 first = 0; first < in.n_clusters; first += 32 * grid.n_words) {
             const BitSet set(grid, first, in.n_clusters);
             for (i64 j = offsets[net] + threadIdx.x; j < offsets[net + 1]; j += blockDim.x) {
@@ -161,6 +162,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
         const i64 other = first_net(in, net);
         if (other == net) return;
         bool differs = in.sizes[net] != in.sizes[other];
+#pragma unroll 1
         for (i64 first = 0; first < in.n_clusters && in.sizes[net] == in.sizes[other]; first += 32 * grid.n_words) {
             const BitSet set(grid, first, in.n_clusters);
             for (i64 j = offsets[net] + threadIdx.x; j < offsets[net + 1]; j += blockDim.x) {
@@ -193,6 +195,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
     }
     grid.meet();
 
+#pragma unroll 1
     for (i64 net = grid.thread(); net < in.n_nets; net += grid.n_threads())
         in.groups[net] = in.numbers[first_net(in, net)];
     for_all_items(grid, in.source_offsets, in.n_nets, in.n_sources, [&](i64 net, i64 j) {
@@ -243,10 +246,12 @@ struct Coarse {
      coarse_out_offsets, coarse_out_nets, coarse_out_weights, coarse_net_weights, coarse_counts, coarse_resources}
 
 __device__ __forceinline__ void copy(const Grid& grid, const i64* from, i64* to, i64 n) {
+#pragma unroll 1
     for (i64 i = grid.thread(); i < n; i += grid.n_threads()) to[i] = from[i];
 }
 
 __device__ __forceinline__ void clear(const Grid& grid, i64* values, i64 n) {
+#pragma unroll 1
     for (i64 i = grid.thread(); i < n; i += grid.n_threads()) values[i] = 0;
 }
 
@@ -275,6 +280,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
     copy(grid, in.new_offsets, out.net_offsets, n_new + 1);
     copy(grid, in.new_source_offsets, out.source_offsets, n_new + 1);
     copy(grid, in.new_out_offsets, out.out_offsets, in.n_clusters + 1);
+#pragma unroll 1
     for (i64 slot = grid.thread(); slot < in.pair_slots; slot += grid.n_threads()) {
         if (in.pair_keys[slot] == 0) continue;
         const i64 pair = static_cast<i64>(in.pair_keys[slot] - 1), net = pair >> 32, cluster = pair & 0xFFFFFFFFll;
@@ -283,6 +289,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
         out.source_nodes[in.new_source_offsets[net] + in_row] = static_cast<i32>(cluster);
         out.out_nets[in.new_out_offsets[cluster] + in_outs] = static_cast<i32>(net);
     }
+#pragma unroll 1
     for (i64 g = grid.thread() >> 5; g < n_new; g += grid.n_threads() >> 5) {
         const i64 net = in.first_nets[g], n = offsets[net + 1] - offsets[net];
         if (n > SHORT_ROW) continue;
@@ -308,6 +315,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
     for_long_rows(in.long_nets, in.state + N_LONG, [&](i64 net) {
         if (first_net(in, net) != net) return;
         i64 place = in.new_offsets[in.groups[net]];
+#pragma unroll 1
         for (i64 first = 0; first < in.n_clusters; first += 32 * grid.n_words) {
             const BitSet set(grid, first, in.n_clusters);
             for (i64 j = offsets[net] + threadIdx.x; j < offsets[net + 1]; j += blockDim.x) {
@@ -321,23 +329,29 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
     });
     grid.meet();
 
+#pragma unroll 1
     for (i64 net = grid.thread(); net < in.n_nets; net += grid.n_threads()) {
         const i64 group = in.groups[net];
         if (in.net_weights[net] != 0) add64(out.net_weights + group, in.net_weights[net]);
+#pragma unroll 1
         for (i64 c = 0; c < in.n_distinct; ++c) add64(out.counts + group * in.n_distinct + c, in.counts[net * in.n_distinct + c]);
     }
+#pragma unroll 1
     for (i64 v = grid.thread(); v < in.n_nodes; v += grid.n_threads())
+#pragma unroll 1
         for (i64 r = 0; r < in.n_additive; ++r)
             add64(out.resources + in.clusters[v] * in.n_additive + r, in.resources[v * in.n_additive + r]);
 
     const auto finish_sources = [&](i64 net, auto sort, i32 rank, i32 size) {
         const i64 first = in.new_source_offsets[net], last = in.new_source_offsets[net + 1];
         sort(out.source_nodes + first, last - first, in.n_clusters);
+#pragma unroll 1
         for (i64 i = first + rank; i < last; i += size) out.source_weights[i] = weight_of(in, net, out.source_nodes[i]);
     };
     const auto finish_outs = [&](i64 cluster, auto sort, i32 rank, i32 size) {
         const i64 first = in.new_out_offsets[cluster], last = in.new_out_offsets[cluster + 1];
         sort(out.out_nets + first, last - first, n_new);
+#pragma unroll 1
         for (i64 i = first + rank; i < last; i += size) out.out_weights[i] = weight_of(in, out.out_nets[i], cluster);
     };
     const auto sort_short = [&](i32* ids, i64 n, i64 n_ids) { sort_row<false>(grid, ids, n, n_ids); };

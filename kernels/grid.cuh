@@ -17,6 +17,24 @@ const i32 MANY_BITS = 64;        // ids that a bitmap sorts faster than comparis
 const i32 SCRATCH_BYTES = 1024;  // of shared memory of a block before that
 const i32 GATE_WORDS = 16;       // of global memory, zero before a launch: a line of its own
 
+// The sum of the values of the block's threads before this one; scratch[32] = that of all of them. (Code that is there
+// once stays in the instruction cache.)
+__device__ __noinline__ i64 sum_of_threads_before(i64* scratch, i64 value) {
+    const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const i64 up_to = scan_warp(value);
+    if (lane == 31) scratch[warp] = up_to;
+    __syncthreads();
+    if (warp == 0) {
+        const i64 own = lane < n_warps ? scratch[lane] : 0, sums = scan_warp(own);
+        scratch[lane] = sums - own;
+        if (lane == 31) scratch[32] = sums;
+    }
+    __syncthreads();
+    const i64 before = scratch[warp] + up_to - value;
+    __syncthreads();
+    return before;
+}
+
 // The blocks of a launch.
 struct Grid {
     u64* gate;
@@ -54,19 +72,8 @@ struct Grid {
 
     // The sum of the values of the block's threads before this one; total = that of all of them.
     __device__ __forceinline__ i64 sum_before(i64 value, i64& total) const {
-        const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-        const i64 up_to = scan_warp(value);
-        if (lane == 31) scratch[warp] = up_to;
-        __syncthreads();
-        if (warp == 0) {
-            const i64 own = lane < n_warps ? scratch[lane] : 0, sums = scan_warp(own);
-            scratch[lane] = sums - own;
-            if (lane == 31) scratch[32] = sums;
-        }
-        __syncthreads();
-        const i64 before = scratch[warp] + up_to - value;
-        total = scratch[32];
-        __syncthreads();
+        const i64 before = sum_of_threads_before(scratch, value);
+        total = scratch[32];  // stays until all threads have come to the next sum
         return before;
     }
 
@@ -82,6 +89,7 @@ struct Grid {
     __device__ __forceinline__ void sum_share(i64* totals, i64 n, Value value_of) const {
         i64 first, last, sum = 0, total;
         share(n, first, last);
+#pragma unroll 1
         for (i64 i = first + threadIdx.x; i < last; i += blockDim.x) sum += value_of(i);
         sum_before(sum, total);
         if (threadIdx.x == 0) totals[blockIdx.x] = total;
@@ -92,6 +100,7 @@ struct Grid {
     __device__ __forceinline__ i64 scan_share(const i64* totals, i64 n, Value value_of, Write write) const {
         i64 first, last, sum = 0, before = 0, all, total;
         share(n, first, last);
+#pragma unroll 1
         for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) {
             sum += totals[b];
             if (b < blockIdx.x) before += totals[b];
@@ -99,6 +108,7 @@ struct Grid {
         sum_before(sum, all);
         sum_before(before, total);
         before = total;
+#pragma unroll 1
         for (i64 base = first; base < last; base += blockDim.x) {
             const i64 i = base + threadIdx.x, value = i < last ? value_of(i) : 0;
             const i64 place = before + sum_before(value, total);
@@ -118,6 +128,7 @@ struct HashSet {
 
     __device__ __forceinline__ HashSet(u32* memory, i64 most) : keys(reinterpret_cast<i32*>(memory)), mask(31) {
         while (3 * (mask + 1) < 4 * most) mask = 2 * mask + 1;
+#pragma unroll 1
         for (u32 s = threadIdx.x & 31; s <= mask; s += 32) keys[s] = EMPTY;
         __syncwarp();
     }
@@ -135,6 +146,7 @@ struct HashSet {
     __device__ __forceinline__ i32 compact() const {
         const i32 lane = threadIdx.x & 31;
         i32 n = 0;
+#pragma unroll 1
         for (u32 base = 0; base <= mask; base += 32) {
             const i32 key = keys[base + lane];
             const u32 taken = __ballot_sync(ALL_LANES, key != EMPTY);
@@ -152,6 +164,7 @@ struct WarpBits {
     i32 n_words;
 
     __device__ __forceinline__ WarpBits(u32* memory, i64 n_ids) : words(memory), n_words(static_cast<i32>((n_ids + 31) >> 5)) {
+#pragma unroll 1
         for (i32 w = threadIdx.x & 31; w < n_words; w += 32) words[w] = 0;
         __syncwarp();
     }
@@ -164,6 +177,7 @@ struct WarpBits {
     // The ids to `out`, ascending.
     __device__ __forceinline__ void list(i32* out) const {
         const i32 lane = threadIdx.x & 31;
+#pragma unroll 1
         for (i32 base = 0; base < n_words; base += 32) {
             u32 word = base + lane < n_words ? words[base + lane] : 0;
             const i64 own = __popc(word), up_to = scan_warp(own);
@@ -180,6 +194,7 @@ struct BitSet {
 
     __device__ __forceinline__ BitSet(const Grid& grid, i64 first, i64 last)
         : words(grid.words), first(first), n_ids(smaller(last - first, 32 * grid.n_words)), n_words((n_ids + 31) >> 5) {
+#pragma unroll 1
         for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) words[w] = 0;
         __syncthreads();
     }
@@ -195,8 +210,10 @@ struct BitSet {
         const i64 each = ((n_words + n_warps - 1) / n_warps + 31) & ~31ll;
         const i64 begin = each * (threadIdx.x >> 5), end = smaller(begin + each, n_words);
         i64 n = 0, total;
+#pragma unroll 1
         for (i64 w = begin + lane; w < end; w += 32) n += __popc(words[w]);
         i64 place = __shfl_sync(ALL_LANES, grid.sum_before(n, total), 0);
+#pragma unroll 1
         for (i64 base = begin; base < end; base += 32) {
             u32 word = base + lane < end ? words[base + lane] : 0;
             const i64 own = __popc(word), up_to = scan_warp(own);
@@ -220,14 +237,19 @@ __device__ __forceinline__ void sort_ids(i32* ids, i64 n, Before before) {
         ids[high] = a;
     };
     i64 padded = 1;
+#pragma unroll 1
     while (padded < n) padded *= 2;
+#pragma unroll 1
     for (i64 half = 1; half < padded; half *= 2) {
+#pragma unroll 1
         for (i64 i = Group<BLOCK>::rank(); i < padded / 2; i += Group<BLOCK>::size()) {
             const i64 in = i & (half - 1), begin = 2 * (i - in);
             order(begin + in, begin + 2 * half - 1 - in);
         }
         Group<BLOCK>::sync();
+#pragma unroll 1
         for (i64 step = half / 2; step > 0; step /= 2) {
+#pragma unroll 1
             for (i64 i = Group<BLOCK>::rank(); i < padded / 2; i += Group<BLOCK>::size()) {
                 const i64 low = 2 * i - (i & (step - 1));
                 order(low, low + step);
@@ -248,6 +270,7 @@ __device__ __forceinline__ void sort_ids(i32* ids, i64 n) {
 template <class Visit>
 __device__ __forceinline__ void for_short_rows(const Grid& grid, const i64* offsets, i64 n_rows, i32* list,
                                                u64* n_listed, Visit visit) {
+#pragma unroll 1
     for (i64 row = grid.thread() >> 5; row < n_rows; row += grid.n_threads() >> 5) {
         if (offsets[row + 1] - offsets[row] <= SHORT_ROW)
             visit(row);
@@ -259,6 +282,7 @@ __device__ __forceinline__ void for_short_rows(const Grid& grid, const i64* offs
 // Calls visit(row) for every listed row, by a block.
 template <class Visit>
 __device__ __forceinline__ void for_long_rows(const i32* list, const u64* n_listed, Visit visit) {
+#pragma unroll 1
     for (i64 i = blockIdx.x; i < static_cast<i64>(*n_listed); i += gridDim.x) visit(static_cast<i64>(list[i]));
 }
 
@@ -266,6 +290,7 @@ __device__ __forceinline__ void for_long_rows(const i32* list, const u64* n_list
 template <class Visit>
 __device__ __forceinline__ void for_all_items(const Grid& grid, const i64* offsets, i64 n_rows, i64 n_items, Visit visit) {
     const i64 chunk = grid.chunk_of(n_items);
+#pragma unroll 1
     for (i64 start = grid.thread() * chunk; start < n_items; start += grid.n_threads() * chunk) {
         i64 row = row_of(offsets, n_rows, start);
         for (i64 j = start; j < smaller(start + chunk, n_items); ++j) {
@@ -281,6 +306,7 @@ template <class Value>
 __device__ __forceinline__ void add_all_rows(const Grid& grid, const i64* offsets, i64 n_rows, const i32* items,
                                              i64 n_items, i64* sums, i64 stride, Value value_of) {
     const i64 lane = threadIdx.x & 31, chunk = grid.chunk_of(n_items);
+#pragma unroll 1
     for (i64 base = (grid.thread() - lane) * chunk; base < n_items; base += grid.n_threads() * chunk) {
         i64 j = base + lane * chunk, row = -1, total = 0;
         const i64 stop = smaller(j + chunk, n_items);
@@ -307,6 +333,7 @@ __device__ __forceinline__ void sort_row(const Grid& grid, i32* ids, i64 n, i64 
         if (n < 2) return;
         if (n >= MANY_BITS && n_ids <= 32 * WARP_WORDS) {
             const WarpBits set(grid.own_words(), n_ids);
+#pragma unroll 1
             for (i64 i = rank; i < n; i += size) set.add(ids[i]);
             __syncwarp();
             set.list(ids);
@@ -314,13 +341,16 @@ __device__ __forceinline__ void sort_row(const Grid& grid, i32* ids, i64 n, i64 
             return;
         }
         i32* own = reinterpret_cast<i32*>(grid.own_words());
+#pragma unroll 1
         for (i64 i = rank; i < n; i += size) own[i] = ids[i];
         __syncwarp();
         sort_ids<false>(own, n);
+#pragma unroll 1
         for (i64 i = rank; i < n; i += size) ids[i] = own[i];
         __syncwarp();
     } else if (n_ids <= 32 * grid.n_words) {
         const BitSet set(grid, 0, n_ids);
+#pragma unroll 1
         for (i64 i = rank; i < n; i += size) set.add(ids[i]);
         __syncthreads();
         set.list(grid, ids);

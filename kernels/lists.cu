@@ -27,6 +27,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void list_rows_of(const i64* of
     if (offsets != nullptr)
         for_all_items(grid, offsets, n_rows, n_items, place);
     else
+#pragma unroll 1
         for (i64 j = grid.thread(); j < n_items; j += grid.n_threads()) place(j, j);
     grid.meet();
     for_short_rows(grid, new_offsets, n_ids, long_lists, state + GATE_WORDS, [&](i64 id) {

@@ -50,6 +50,7 @@ __device__ __forceinline__ bool may_join(const Merging& in, i64 p, i64 q) {
 // Of the open parts those that may join another: able[p], and how many. A warp each.
 __device__ __forceinline__ void find_able(const Merging& in, const Grid& grid, const i32* open, i32* able, u64* n_able) {
     const i32 lane = threadIdx.x & 31;
+#pragma unroll 1
     for (i64 p = grid.thread() >> 5; p < in.n_parts; p += grid.n_threads() >> 5) {
         bool some = false;
         for (i64 q = lane; open[p] && q < in.n_parts; q += 32) some |= open[q] && may_join(in, p, q);
@@ -66,6 +67,7 @@ __device__ __forceinline__ i64 live_entry(const Merging& in, i64 net, i32 p, i32
     const i32 lane = threadIdx.x & 31;
     i64 found = -1;
     has_host = false;
+#pragma unroll 1
     for (i64 base = in.offsets[net]; base < in.offsets[net + 1]; base += 32) {
         const i64 e = base + lane;
         const bool inside = e < in.offsets[net + 1];
@@ -82,6 +84,7 @@ template <class Visit>
 __device__ __forceinline__ void for_nets_of(const Merging& in, i32 part, i64 slice, i64 n_slices, Visit visit) {
     const i64 warps = blockDim.x >> 5, warp = slice * warps + (threadIdx.x >> 5);
     for (i32 p = part; p != NOBODY; p = in.next[p])
+#pragma unroll 1
         for (i64 i = in.list_offsets[p] + warp; i < in.list_offsets[p + 1]; i += n_slices * warps)
             visit(static_cast<i64>(in.list_nets[i]), p);
 }
@@ -104,6 +107,7 @@ __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, 
         for_nets_of(in, part, slice, n_slices, [&](i64 net, i32 member) {
             bool ignored;
             if (live_entry(in, net, member, NOBODY, ignored) < 0) return;
+#pragma unroll 1
             for (i64 e = in.offsets[net] + lane; e < in.offsets[net + 1]; e += 32) {
                 const i64 q = in.entries[e];
                 if (q == NOBODY || q == part || q < first || q >= first + room) continue;
@@ -131,6 +135,7 @@ __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, 
 // the smallest. A warp for each able part.
 __device__ __forceinline__ void find_mates(const Merging& in, const Grid& grid, const i32* able) {
     const i32 lane = threadIdx.x & 31;
+#pragma unroll 1
     for (i64 p = grid.thread() >> 5; p < in.n_parts; p += grid.n_threads() >> 5) {
         if (!able[p]) continue;
         Best best = {-1, 0, -1, 0};
@@ -228,14 +233,18 @@ extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUME
     DYNAMIC_SHARED(memory);
     const Merging in = MERGING;
     Grid grid(state, memory, n_bytes);
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) held[parts[v]] = 1;
+#pragma unroll 1
     for (i64 e = grid.thread(); e < n_entries; e += grid.n_threads())
         entries[e] = table_pins[e] > 0 ? table_parts[e] : NOBODY;
+#pragma unroll 1
     for (i64 p = grid.thread(); p < n_parts; p += grid.n_threads()) {
         hosts[p] = tails[p] = static_cast<i32>(p);
         next[p] = NOBODY;
         for (i32 r = 0; r < N_LOADS; ++r) loads[p * N_LOADS + r] = given_loads[p * N_LOADS + r];
     }
+#pragma unroll 1
     for (i64 i = grid.thread(); i < N_COLUMNS * n_parts * n_parts; i += grid.n_threads()) shared[i] = 0;
     grid.meet();
     const i32* given = held;
@@ -247,6 +256,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUME
         if (k < 2) break;
         const i64 n_rows = turn == 0 ? n_parts : static_cast<i64>(state[N_PAIRS + ((turn + 1) & 1)]);
         const i64 n_slices = larger(gridDim.x / larger(n_rows, 1), 1);
+#pragma unroll 1
         for (i64 i = blockIdx.x; i < n_rows * n_slices; i += gridDim.x) {
             const i32 p = turn == 0 ? static_cast<i32>(i / n_slices) : pair_hosts[i / n_slices];
             if (is_summed(in, now, p, turn)) sum_shared(in, grid, now, p, turn, i % n_slices, n_slices);
@@ -260,11 +270,13 @@ extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUME
         const i64 n_pairs = static_cast<i64>(state[N_PAIRS + (turn & 1)]);
         if (n_pairs == 0) break;
         const i64 n_shares = larger(gridDim.x / n_pairs, 1);
+#pragma unroll 1
         for (i64 i = blockIdx.x; i < n_pairs * n_shares; i += gridDim.x) {
             const i64 pair = i / n_shares;
             join(in, now, pair_hosts[pair], pair_guests[pair], turn, i % n_shares, n_shares);
         }
         grid.meet();
+#pragma unroll 1
         for (i64 i = grid.thread(); i < n_pairs; i += grid.n_threads()) {
             const i32 host = pair_hosts[i], guest = pair_guests[i];
             next[tails[host]] = guest;
@@ -280,6 +292,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUME
     });
     if (grid.thread() == 0) state[N_LEFT] = n_left;
     grid.meet();
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
         i32 p = parts[v];
         while (hosts[p] != p) p = hosts[p];

@@ -37,6 +37,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void weigh_parts(
     };
 
     const i32 lane = threadIdx.x & 31;
+#pragma unroll 1
     for (i64 net = grid.thread() >> 5; net < n_nets; net += grid.n_threads() >> 5) {
         const i64 first = net_offsets[net], last = net_offsets[net + 1];
         const i64 first_source = source_offsets[net], last_source = source_offsets[net + 1];
@@ -54,6 +55,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void weigh_parts(
             if (set.has(parts[source_nodes[j]])) connectivity -= source_weights[j];
         __syncwarp();
     }
+#pragma unroll 1
     for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads())
         for (i32 r = 0; r < N_ADDITIVE; ++r) add_load(parts[v], r, resources[v * N_ADDITIVE + r]);
     grid.meet();
