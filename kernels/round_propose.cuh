@@ -294,7 +294,10 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
     __syncthreads();
 #pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
+        if (desk.ins[p] != 0) {
+            add64(work.wanted_in() + p, desk.ins[p]);
+            work.counters().proposing = 1;
+        }
         if (desk.outs[p] != 0) add64(work.wanted_out() + p, desk.outs[p]);
         desk.ins[p] = desk.outs[p] = 0;
     }

@@ -32,8 +32,11 @@ __device__ __noinline__ void list_winners(const Work& given) {
     const Sums taken = desk.loads();
     list_nodes(work, desk.first_ins, work.n_in(), in.halves, [&](i64 v) { return wins(in, v) ? in.targets[v] : -1; });
 #pragma unroll 1
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
-        for (i32 r = 0; wins(in, v) && r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
+    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
+        if (!wins(in, v)) continue;
+        for (i32 r = 0; r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
+        work.counters().winning = 1;
+    }
     work.flush(work.leaving());
 }
 
@@ -108,16 +111,20 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<ALONE>(work, turn);
         meet(work);
-        replay_all<false>(work);
-        meet(work);
-        if (work.counters().n_crowds != 0) {
-            replay_crowds<false>(work);
+        if (work.counters().proposing != 0) {
+            replay_all<false>(work);
+            meet(work);
+            if (work.counters().n_crowds != 0) {
+                replay_crowds<false>(work);
+                meet(work);
+            }
+            list_winners(work);
             meet(work);
         }
-        list_winners(work);
-        meet(work);
-        let_arrive(work, turn.roomy != 0);
-        meet(work);
+        if (work.counters().winning != 0) {
+            let_arrive(work, turn.roomy != 0);
+            meet(work);
+        }
         if (work.counters().n_relieving != 0) {
             relieve(work);
             meet(work);

@@ -56,7 +56,8 @@ struct Progress {
 
 // Counters of even and odd rounds, followed by those of each part.
 struct Counters {
-    u64 n_moved, n_relieving, n_events, n_crowds, unused[4];
+    u64 n_moved, n_relieving, n_events, n_crowds;
+    u64 proposing, winning, unused[2];  // whether anybody is
 };
 
 // 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
