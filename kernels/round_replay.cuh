@@ -48,11 +48,61 @@ __device__ __forceinline__ bool is_crowd(const Rounds& in, i64 n_events, i64 siz
     return n_events * n_events * GRID_THREADS > in.most_of_net * in.most_of_net * size;
 }
 
+// The listed events of a net, some in shared memory, the rest elsewhere.
+struct Events {
+    Event *list, *rest;
+    i32 here;
+
+    __device__ __forceinline__ Event& at(i32 i) const { return i < here ? list[i] : rest[i - here]; }
+};
+
+// What n events do in order of rank: sixteen at a time by a warp, a lane for where each departs, one for where it
+// arrives. Pins and sources of all parts are kept true; `marks`, zero but then, tell who of the sixteen touches a part.
+template <bool LOADS>
+__device__ __noinline__ void replay_in_order(const Rounds& in, const Row& row, const Events& events, const i32* order, i32 n,
+                                             u32* pins, u32* marks, const Sums& sources) {
+    const i32 lane = threadIdx.x & 31, slot = lane & 15;
+    const u32 earlier = (1u << slot) - 1;
+    const bool arrives = lane >= 16;
+#pragma unroll 1
+    for (i32 base = 0; base < n; base += 16) {
+        const bool given = base + slot < n;
+        Event event = {0, 0, 0, 0, 0};
+        if (given) event = events.at(order[base + slot]);
+        const i32 p = arrives ? event.to : event.from;
+        const bool pin = given && event.weight < 0, source = given && !pin;
+        if (pin) atomicOr(marks + p, 1u << lane);
+        __syncwarp();
+        const u32 mark = marks[p];
+        const i32 before = static_cast<i32>(pins[p]) + __popc(mark >> 16 & earlier) - __popc(mark & earlier);
+        i64 waiting = sources.get(p), gain = 0;
+        for (u32 left = __ballot_sync(ALL_LANES, source) & 0xFFFF; left != 0; left &= left - 1) {
+            const i32 k = __ffs(left) - 1, from = __shfl_sync(ALL_LANES, p, k), to = __shfl_sync(ALL_LANES, p, k + 16);
+            const i64 weight = __shfl_sync(ALL_LANES, event.weight, k);
+            if (k < slot) waiting += ((to == p) - (from == p)) * weight;
+        }
+        if (pin && before == (arrives ? 0 : 1)) {
+            gain = arrives ? waiting - row.weight : row.weight - waiting;
+            i64* changed = (arrives ? in.incoming : in.outgoing) + static_cast<i64>(event.node) * N_DISTINCT;
+            for (i32 c = 0; LOADS && c < N_DISTINCT; ++c)
+                if (row.counts[c] != 0) add64(changed + c, row.counts[c]);
+        }
+        if (source && before > 0) gain = arrives ? event.weight : -event.weight;
+        if (gain != 0) add64(in.later + event.node, gain);
+        __syncwarp();
+        if (pin) {
+            marks[p] = 0;
+            atomicAdd(pins + p, arrives ? 1u : ~0u);
+        }
+        if (source) sources.add(p, arrives ? event.weight : -event.weight);
+        __syncwarp();
+    }
+}
+
 // What each event of net g does after all its events of better rank, where that may be something:
 // as long as more pins are in a part than leave it, neither leaving nor arriving there does anything;
-// other parts are open. Only events that touch an open part are listed and compared in pairs; they are
-// all that changes its pins.
-// Parallel over pins, twice, and over listed events; many of them are left to replay_crowds.
+// other parts are open. Only events that touch an open part are listed; they are all that changes its pins.
+// Parallel over pins, twice, and over listed events for their ranks; many of them are left to replay_crowds.
 template <bool LOADS, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
@@ -81,8 +131,10 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     // Events: in shared memory, more of them in memory of the group's own, and where that is too little, or where all
     // blocks are to see them, all in the pool.
     const i64 own_events = in.own_events * group.warps;
-    Event *list = desk.list(group), *rest = in.events + own_events * group.index();
-    i64 here = desk.capacity(group), room = here + own_events, n = 0;
+    const i64 n_bytes = desk.capacity(group) * sizeof(Event), here = (n_bytes - 4 * own_events) / (sizeof(Event) + 4);
+    Events events = {desk.list(group), in.events + own_events * group.index(), static_cast<i32>(here)};
+    i32 room = static_cast<i32>(here + own_events), n = 0;
+    i32* order = reinterpret_cast<i32*>(events.list) + n_bytes / 4 - room;
     bool pooled = false;
     while (some) {
         if (rank == 0) *cursor = 0;
@@ -92,14 +144,14 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             const i32 a = move >> 16, b = move & 0xFFFF;
             if (pins[a] > leaving[a] && pins[b] > leaving[b]) return;
             const u32 place = atomicAdd(cursor, 1u);
-            if (place < room) (place < here ? list + place : rest + (place - here))->node = i;
+            if (place < room) events.at(place).node = i;
         });
         group.sync();
-        n = *cursor;
+        n = static_cast<i32>(*cursor);
         group.sync();
         const bool crowd = is_crowd(in, n, size);
         if (pooled || (!crowd && n <= room)) break;
-        const i64 wanted = n + crowd;  // events and a head
+        const i64 wanted = n + (crowd ? 1 : n / 6 + 1);  // events and a head, or their order
         i64 place = rank == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_events, static_cast<u64>(wanted))) : 0;
         place = value_of_first(group, place, desk.scratch);
         place += in.own_events * Warp().number();
@@ -108,39 +160,50 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             n = 0;
             break;
         }
-        list = in.events + place + crowd;
-        here = room = n;
+        events.list = in.events + place + crowd;
+        events.here = room = n;
+        order = reinterpret_cast<i32*>(events.list + n);
         pooled = true;
     }
 #pragma unroll 1
-    for (i64 e = rank; e < n; e += size) {  // which they are is known, now what they are
-        Event& event = e < here ? list[e] : rest[e - here];
+    for (i32 e = rank; e < n; e += size) {  // which they are is known, now what they are
+        Event& event = events.at(e);
         const i32 i = event.node, v = i < items.n_pins ? items.pins[i] : items.sources[i - items.n_pins], move = in.moves[v];
         const i64 weight = i < items.n_pins ? -1 : in.source_weights[in.source_offsets[g] + i - items.n_pins];
         event = {in.gains[v], weight, v, static_cast<unsigned short>(move >> 16), static_cast<unsigned short>(move & 0xFFFF)};
     }
+#pragma unroll 1
+    for (i32 s = rank; s < row.size; s += size) leaving[in.entries[row.first + s].part] = 0;
     group.sync();
     if (is_crowd(in, n, size)) {
         if (rank == 0) {
-            list[-1].gain = n;
-            list[-1].node = g;
-            in.crowds[atomicAdd(&work.counters().n_crowds, 1ull)] = list - 1 - in.events;
+            events.list[-1].gain = n;
+            events.list[-1].node = g;
+            in.crowds[atomicAdd(&work.counters().n_crowds, 1ull)] = events.list - 1 - in.events;
         }
         n = 0;
     }
 #pragma unroll 1
-    for (i64 e = rank; e < n; e += size) {
-        const Event event = e < here ? list[e] : rest[e - here];
-        Before before = {static_cast<i32>(pins[event.from]), static_cast<i32>(pins[event.to]), sources.get(event.from), sources.get(event.to)};
-#pragma unroll 1
-        for (i64 i = 0; i < n; ++i) before.consider(event, i < here ? list[i] : rest[i - here]);
-        before.settle<LOADS>(in, row, event);
+    for (i32 e = rank; e < n; e += size) {  // a node that is pin and source moves as a pin first
+        const Event event = events.at(e);
+        i32 place = 0;
+#pragma unroll 4
+        for (i32 i = 0; i < n; ++i) {
+            const Event& other = events.at(i);
+            const i64 gain = other.gain;
+            place += gain > event.gain;
+            if (gain != event.gain) continue;
+            place += other.node != event.node ? other.node < event.node : other.weight < 0 && event.weight >= 0;
+        }
+        order[place] = e;
     }
     group.sync();
+    if (n != 0 && rank < 32) replay_in_order<LOADS>(in, row, events, order, n, pins, leaving, sources);
+    group.sync();
 #pragma unroll 1
-    for (i32 s = rank; s < row.size; s += size) {
-        const i32 p = in.entries[row.first + s].part;
-        pins[p] = leaving[p] = 0;
+    for (i32 e = rank; e < n + row.size; e += size) {
+        const i32 p = e < n ? events.at(e).to : in.entries[row.first + e - n].part;
+        pins[p] = 0;
         sources.clear(p);
     }
     group.sync();
