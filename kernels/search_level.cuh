@@ -51,6 +51,7 @@ struct alignas(16) Mark {
 struct Scratch {
     Graph coarse;
     u16* pins;     // [n_nets * n_parts] pins of each net in each part
+    u32* present;  // [n_nets * words_of(n_parts)] a bit for each part where the net has pins; only while filling
     i64* gains;    // [n * n_parts] what each node finds in each part
     i32* covered;  // [n * n_parts * N_DISTINCT] counts of its nets that the part has already
     i64* stays;    // [n] what a node finds less where it is because nets are there for it alone
@@ -79,6 +80,9 @@ struct Table {
 __device__ __forceinline__ i32 n_warps() { return blockDim.x >> 5; }
 __device__ __forceinline__ i32 warp_index() { return threadIdx.x >> 5; }
 __device__ __forceinline__ i32 lane_index() { return threadIdx.x & 31; }
+
+// Words of n bits.
+__device__ __forceinline__ i32 words_of(i64 n) { return static_cast<i32>((n + 31) / 32); }
 
 // Cuts a piece of memory for `n` values off the front.
 template <class T>
@@ -123,6 +127,7 @@ __device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_pa
     s.queue = cut<i32>(memory, f.n);
     s.clusters = cut<i32>(memory, f.n);
     s.coarse_parts = cut<i32>(memory, f.n);
+    s.present = cut<u32>(memory, f.n_nets * words_of(most_parts));
     s.pins = cut<u16>(memory, f.n_nets * most_parts + 1);  // counted in words of two
     return s;
 }
@@ -186,14 +191,11 @@ __device__ __forceinline__ void each_net(const Fine& f, Work work) {
 
 // ------------------------------------------------------------------------------------ contraction
 
-// Words of shared memory that contraction to n clusters takes.
-__device__ __forceinline__ i32 bits_of(i32 n) { return (n + 31) / 32; }
-
 // The level whose nodes are `n` clusters. `shared`: a bit map of n bits for each team, and 2 (n + 1) words.
 // Parallel over nets, their pins and sources; distinct clusters by bit maps. Lists are in any order; nobody
 // looks at it.
 __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n, Graph& g, u32* shared) {
-    const i32 lane = lane_index(), words = bits_of(n), n_teams = blockDim.x / TEAM;
+    const i32 lane = lane_index(), words = words_of(n), n_teams = blockDim.x / TEAM;
     i32 *degrees = reinterpret_cast<i32*>(shared + n_teams * words), *outs = degrees + n + 1;
     if (threadIdx.x == 0) g.n = n;
     for (i32 i = threadIdx.x; i < n_teams * words + 2 * (n + 1); i += blockDim.x) shared[i] = 0;

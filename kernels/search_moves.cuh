@@ -2,25 +2,14 @@
 #ifndef SNNMAP_SEARCH_MOVES_CUH
 #define SNNMAP_SEARCH_MOVES_CUH
 
-// Keys and wishes of all nodes. Parallel over nodes, a team each.
-__device__ __noinline__ void look_at_all(const Graph& g, const Scratch& s, const Table& t) {
-    const i32 n_teams = blockDim.x / TEAM;
-    for (i32 base = 0; base < g.n; base += n_teams) {
-        const i32 v = base + threadIdx.x / TEAM;
-        look_at<TEAM>(g, s, t, v < g.n ? v : -1);
-    }
-}
-
-// The same of the first nodes of the queue: a warp each, or a team each where they are many.
-__device__ __noinline__ void look_at_queue(const Graph& g, const Scratch& s, const Table& t, i32 n) {
-    if (n <= n_warps()) {
-        if (warp_index() < n) look_at<32>(g, s, t, s.queue[warp_index()]);
-        return;
-    }
-    const i32 n_teams = blockDim.x / TEAM;
-    for (i32 base = 0; base < n; base += n_teams) {
-        const i32 i = base + threadIdx.x / TEAM;
-        look_at<TEAM>(g, s, t, i < n ? s.queue[i] : -1);
+// Keys and wishes of all nodes, or of the first n of the queue. Parallel over nodes: a warp each where they are few,
+// else a team each.
+__device__ __noinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, const i32* queue, i32 n) {
+    const i32 width = n <= n_warps() ? 32 : TEAM, n_groups = blockDim.x / width;
+    #pragma unroll 1
+    for (i32 base = 0; base < n; base += n_groups) {
+        const i32 i = base + threadIdx.x / width;
+        look_at(g, s, t, i >= n ? -1 : queue == nullptr ? i : queue[i], width);
     }
 }
 
@@ -96,25 +85,29 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = NONE;
     }
     if (threadIdx.x == 0) tallies[0] = tallies[1] = {0, 0, 0, -1, 0};
-    look_at_all(g, s, t);
+    look_at_nodes(g, s, t, nullptr, g.n);
     __syncthreads();
     i32 n_moved = 0, n_kept = 0;
     i64 current = 0, most = 0;
     for (i32 turn = 0; n_moved - n_kept <= patience; ++turn) {
         Tally &tally = tallies[turn & 1], &next = tallies[1 - (turn & 1)];
         i64 *best = t.best + 2 * (turn & 1) * k, *second = best + k;
+        #pragma unroll 1
         for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
             if (t.keys[v] != NONE) ask_for_both(t, best, v);
         __syncthreads();
         i64 top = NONE;
+        #pragma unroll 1
         for (i32 p = lane; p < k; p += 32) top = larger(top, best[p]);
         for (i32 step = 16; step > 0; step >>= 1) top = larger(top, __shfl_xor_sync(ALL_LANES, top, step));
         if (top == NONE) break;
         const i64 bar = gain_of(top) > 0 ? 1ll << ID_BITS : 4 * gain_of(top) * (1ll << ID_BITS);
+        #pragma unroll 1
         for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
             if (t.keys[v] >= bar && !is_taken(t, best, t.parts[v]) && !is_taken(t, best, t.wishes[v])) ask_for_both(t, second, v);
         __syncthreads();
         i32 n_chosen = 0;  // the warps share them
+        #pragma unroll 1
         for (i32 base = 0; base < 2 * k; base += 32) {
             const i32 at = base + lane, p = at < k ? at : at - k;
             const i64* list = at < k ? best : second;
@@ -131,7 +124,9 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             }
         }
         __syncthreads();
+        #pragma unroll 1
         for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = NONE;
+        #pragma unroll 1
         for (i32 base = 0; tally.failed_in == turn && base < g.n; base += blockDim.x) {
             const i32 v = base + threadIdx.x;
             const bool in_play = v < g.n && t.keys[v] >= bar;
@@ -139,7 +134,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         }
         spread_marks(f, g, s, t, tally.n_marks, turn, &tally.n_queued);
         __syncthreads();
-        look_at_queue(g, s, t, static_cast<i32>(tally.n_queued));
+        look_at_nodes(g, s, t, s.queue, static_cast<i32>(tally.n_queued));
         if (threadIdx.x == 0) next = {0, 0, 0, -1, 0};
         n_moved += static_cast<i32>(tally.n_moved);
         current += static_cast<i64>(tally.gained);

@@ -12,8 +12,9 @@ const i32 AT_ONCE = 4;  // loads on their way
 // ------------------------------------------------------------------------------------ filling
 
 // Weight of the sources of a net that lie in part p, without node v; by one thread.
-__device__ __forceinline__ i64 waiting_for(const Fine& f, const Graph& g, const Table& t, i64 net, i32 p, i32 v) {
+__device__ __noinline__ i64 waiting_for(const Fine& f, const Graph& g, const Table& t, i64 net, i32 p, i32 v) {
     i64 sum = 0;
+    #pragma unroll 1
     for (i64 s = f.source_offsets[net]; s < f.source_offsets[net + 1]; ++s) {
         const i32 u = g.source_nodes[s];
         if (u >= 0 && u != v && t.parts[u] == p) sum += g.source_weights[s];
@@ -23,15 +24,19 @@ __device__ __forceinline__ i64 waiting_for(const Fine& f, const Graph& g, const 
 
 // Counts the pins of each net in each part. Parallel over pins, a team or a warp each net.
 __device__ __forceinline__ void count_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
-    const i64 k = t.n_parts, words = (f.n_nets * k + 1) / 2;
+    const i64 k = t.n_parts, n_pairs = (f.n_nets * k + 1) / 2;
+    const i32 words = words_of(k), n_words = static_cast<i32>(f.n_nets) * words;
     u32* pairs = reinterpret_cast<u32*>(s.pins);
-    for (i64 i = threadIdx.x; i < words; i += blockDim.x) pairs[i] = 0;
+    for (i64 i = threadIdx.x; i < n_pairs; i += blockDim.x) pairs[i] = 0;
+    for (i32 i = threadIdx.x; i < n_words; i += blockDim.x) s.present[i] = 0;
     __syncthreads();
     each_net(f, [&](i64 net, i32 rank, i32 size) {
         if (net < 0) return;
         for (i64 j = f.net_offsets[net] + rank; j < g.net_ends[net]; j += size) {
-            const i64 place = net * k + t.parts[g.net_pins[j]];
+            const i32 p = t.parts[g.net_pins[j]];
+            const i64 place = net * k + p;
             atomicAdd(pairs + (place >> 1), 1u << 16 * (place & 1));
+            atomicOr(s.present + net * words + (p >> 5), 1u << (p & 31));
         }
     });
 }
@@ -40,13 +45,13 @@ __device__ __forceinline__ void count_pins(const Fine& f, const Graph& g, const 
 // Returns the weight of all (net, part) with pins, this thread's share.
 __device__ __forceinline__ i64 sum_loads(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
     const i32 k = t.n_parts, width = smaller((k + 31) / 32 * 32, blockDim.x);
-    const i32 stretches = blockDim.x / width, stretch = threadIdx.x / width;
+    const i32 stretches = blockDim.x / width, stretch = threadIdx.x / width, words = words_of(k);
     i64 total = 0;
     for (i32 p = threadIdx.x - stretch * width; p < k && stretch < stretches; p += width) {
         i64 sums[N_DISTINCT + 1] = {0};
         #pragma unroll 8
         for (i64 net = stretch; net < f.n_nets; net += stretches) {
-            const bool pinned = s.pins[net * k + p] > 0;
+            const bool pinned = s.present[net * words + (p >> 5)] >> (p & 31) & 1;
             total += pinned ? f.net_weights[net] : 0;
             for (i32 d = 0; d < N_DISTINCT; ++d) sums[d] += pinned ? f.counts[net * N_DISTINCT + d] : 0;
         }
@@ -63,7 +68,7 @@ __device__ __forceinline__ i64 sum_loads(const Fine& f, const Graph& g, const Sc
 // with v = -1 for nothing.
 template <i32 WIDTH, i32 TILES>
 __device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 first) {
-    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts;
+    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts, words = words_of(k);
     i32 n_pinned = 0, n = 0, pinned_at = 0, out_at = 0;
     if (v >= 0) {
         pinned_at = g.node_offsets[v];
@@ -94,15 +99,12 @@ __device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const
             for (i32 d = 0; d < N_DISTINCT; ++d) brought[d] += left == 0 ? counts[d] : 0;
             const i32 end = smaller(most - base, WIDTH);
             for (i32 i = 0; i < end; i += AT_ONCE) {
-                bool has[AT_ONCE][TILES];
+                u32 has[AT_ONCE][TILES];  // nothing is added for what is no net of the node
                 #pragma unroll
                 for (i32 e = 0; e < AT_ONCE; ++e) {
-                    const u16* row = s.pins + static_cast<i64>(__shfl_sync(ALL_LANES, net, i + e, WIDTH)) * k;
+                    const u32* row = s.present + __shfl_sync(ALL_LANES, net, i + e, WIDTH) * words + left / 32;
                     #pragma unroll
-                    for (i32 tile = 0; tile < TILES; ++tile) {
-                        const i32 p = left + tile * WIDTH + rank;
-                        has[e][tile] = p < k && base + i + e < n && row[p] != 0;
-                    }
+                    for (i32 tile = 0; tile < TILES; ++tile) has[e][tile] = left / 32 + tile < words ? row[tile] >> rank & 1 : 0;
                 }
                 #pragma unroll
                 for (i32 e = 0; e < AT_ONCE; ++e) {
@@ -227,7 +229,7 @@ struct Offer {
 };
 
 __device__ __forceinline__ Offer offer_of(const Scratch& s, const Table& t, i32 v, i32 p) {
-    const i64 place = static_cast<i64>(v) * t.n_parts + p;
+    const i32 place = v * t.n_parts + p;
     Offer offer;
     offer.found = s.gains[place];
     for (i32 d = 0; d < N_DISTINCT; ++d) offer.covered[d] = s.covered[place * N_DISTINCT + d];
@@ -250,12 +252,12 @@ __device__ __forceinline__ Mover mover_of(const Graph& g, const Scratch& s, cons
     for (i32 r = 0; r < N_LOADS; ++r) {
         const bool additive = r < N_ADDITIVE;
         const i32 d = additive ? 0 : r - N_ADDITIVE;
-        m.brings[r] = additive ? g.resources[static_cast<i64>(v) * N_ADDITIVE + r] : s.brought[v * N_DISTINCT + d];
+        m.brings[r] = additive ? g.resources[v * N_ADDITIVE + r] : s.brought[v * N_DISTINCT + d];
         const i64 takes = additive ? m.brings[r] : s.freed[v * N_DISTINCT + d];
         const i64 over = t.loads[m.a * N_LOADS + r] - t.limits[r];
         if (over > 0) relief += t.prices[r] * smaller(over, takes);
     }
-    m.leaves = relief - s.stays[v] - s.gains[static_cast<i64>(v) * t.n_parts + m.a];
+    m.leaves = relief - s.stays[v] - s.gains[v * t.n_parts + m.a];
     m.least = relief == 0;
     return m;
 }
@@ -282,40 +284,48 @@ __device__ __forceinline__ i64 key_of(i64 gain, i32 v) {
 __device__ __forceinline__ i64 gain_of(i64 key) { return key >> ID_BITS; }
 __device__ __forceinline__ i32 node_of(i64 key) { return (1 << ID_BITS) - 1 - static_cast<i32>(key & ((1 << ID_BITS) - 1)); }
 
-// Looks for the best move of node v: sets its wish and its key. By `WIDTH` lanes, a part each; -1: nothing to do.
+// Whether part p is better than q where node v gains the same in both.
+__device__ __noinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
+    const Best one = {0, scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), seed), p, 0};
+    const Best other = {0, scramble(static_cast<u64>(static_cast<i64>(q) * 1000003 + v), seed), q, 0};
+    return other.below(one);
+}
+
+// Looks for the best move of node v: sets its wish and its key. By `width` lanes, a part each; v = -1: nothing to do.
 // Maximum of (gain, hash, id).
-template <i32 WIDTH>
-__device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v) {
-    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts;
-    Best best = {NONE, 0, -1, 0};
-    i64 leaves = 0;
+__device__ __noinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
+    const i32 rank = lane_index() & (width - 1), k = t.n_parts;
+    i64 most = NONE, leaves = 0;
+    i32 best = -1;
     if (v >= 0) {
         const Mover m = mover_of(g, s, t, v);
         leaves = m.leaves;
-        for (i32 base = rank; base < k; base += WIDTH * AT_ONCE) {
+        #pragma unroll 1
+        for (i32 base = rank; base < k; base += width * AT_ONCE) {
             Offer offers[AT_ONCE];
             #pragma unroll
-            for (i32 e = 0; e < AT_ONCE; ++e) offers[e] = offer_of(s, t, v, smaller(base + e * WIDTH, k - 1));
+            for (i32 e = 0; e < AT_ONCE; ++e) offers[e] = offer_of(s, t, v, base + e * width < k ? base + e * width : m.a);
             #pragma unroll
             for (i32 e = 0; e < AT_ONCE; ++e) {
-                const i32 p = base + e * WIDTH;
-                const i64 value = p < k ? value_of(t, m, offers[e], p) : NONE;
-                if (value == NONE || value < best.value) continue;
-                const Best candidate = {value, scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), t.seed), p, 0};
-                if (best.below(candidate)) best = candidate;
+                const i32 p = base + e * width < k ? base + e * width : m.a;
+                const i64 value = value_of(t, m, offers[e], p);
+                if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+                most = value;
+                best = p;
             }
         }
     }
-    for (i32 step = WIDTH / 2; step > 0; step >>= 1) {
-        Best other;
-        other.value = __shfl_xor_sync(ALL_LANES, best.value, step);
-        other.tie = __shfl_xor_sync(ALL_LANES, best.tie, step);
-        other.id = __shfl_xor_sync(ALL_LANES, best.id, step);
-        if (best.below(other)) best = other;
+    #pragma unroll 1
+    for (i32 step = width >> 1; step > 0; step >>= 1) {
+        const i64 value = __shfl_xor_sync(ALL_LANES, most, step);
+        const i32 p = __shfl_xor_sync(ALL_LANES, best, step);
+        if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+        most = value;
+        best = p;
     }
     if (rank != 0 || v < 0) return;
-    t.wishes[v] = best.id;
-    t.keys[v] = best.id < 0 ? NONE : key_of(best.value + leaves, v);
+    t.wishes[v] = best;
+    t.keys[v] = best < 0 ? NONE : key_of(most + leaves, v);
 }
 
 // What the move that node v wishes for gains now, as keys count it, or NONE.
@@ -333,10 +343,11 @@ __device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, cons
 __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 a, i32 b,
                                           u32* n_marks) {
     const i32 lane = lane_index();
-    const i64 k = t.n_parts;
+    const i32 k = t.n_parts;
     const i32 first = g.node_offsets[v], n_pinned = g.node_offsets[v + 1] - first;
     const i32 first_out = g.out_offsets[v], n = n_pinned + g.out_offsets[v + 1] - first_out;
     i64 left[N_DISTINCT + 1] = {0}, come[N_DISTINCT + 1] = {0};
+    #pragma unroll 1
     for (i32 base = 0; base < n; base += 32) {
         const i32 j = base + lane;
         Mark mark = {0, 2 * v, a, b};
@@ -349,7 +360,7 @@ __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const S
             row[b] = static_cast<u16>(are + 1);
             marked = were <= 2 || are <= 1;
             for (i32 d = 0; d < N_DISTINCT; ++d) {
-                const i64 count = f.counts[static_cast<i64>(mark.net) * N_DISTINCT + d];
+                const i64 count = f.counts[mark.net * N_DISTINCT + d];
                 if (were == 1) left[d] += count;
                 if (are == 0) come[d] += count;
             }
@@ -370,7 +381,7 @@ __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const S
         for (i32 r = 0; r < N_LOADS; ++r) {
             const bool additive = r < N_ADDITIVE;
             const i32 d = additive ? 0 : r - N_ADDITIVE;
-            const i64 amount = g.resources[static_cast<i64>(v) * N_ADDITIVE + (additive ? r : 0)];
+            const i64 amount = g.resources[v * N_ADDITIVE + (additive ? r : 0)];
             t.loads[a * N_LOADS + r] -= additive ? amount : left[d];
             t.loads[b * N_LOADS + r] += additive ? amount : come[d];
         }
@@ -387,26 +398,27 @@ __device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v,
 }
 
 // Keeps true what the nodes of a marked net find, now that all moves of the turn are made, and puts them on the list
-// of those to look at if `turn` is one. By WIDTH lanes, its pins and sources each; all lanes of a warp come
+// of those to look at if `turn` is one. By `width` lanes, its pins and sources each; all lanes of a warp come
 // together, with net = -1 for nothing.
-template <i32 WIDTH>
-__device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
-                                            u32* n_queued) {
-    const i32 rank = lane_index() & (WIDTH - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
-    const i64 k = t.n_parts;
+__device__ __noinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
+                                         u32* n_queued, i32 width) {
+    const i32 rank = lane_index() & (width - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
+    const i32 k = t.n_parts;
     const bool is_pin = (mark.mover & 1) == 0;
     i32 in_a = 2, in_b = 3;
-    i64 first = 0, n_pins = 0, first_source = 0, end_source = 0, weight = 0;
+    i32 first = 0, n_pins = 0, first_source = 0, n_sources = 0;
+    i64 weight = 0;
     i64 wait_a = 0, wait_b = 0, own = 0;  // weight of the sources in the two parts, without v
     if (net >= 0) {
-        first = f.net_offsets[net];
-        first_source = f.source_offsets[net];
+        first = static_cast<i32>(f.net_offsets[net]);
+        first_source = static_cast<i32>(f.source_offsets[net]);
         n_pins = g.net_ends[net] - first;
-        end_source = f.source_offsets[net + 1];
+        n_sources = static_cast<i32>(f.source_offsets[net + 1]) - first_source;
         in_a = s.pins[net * k + a];
         in_b = s.pins[net * k + b];
         weight = f.net_weights[net];
-        for (i64 j = first_source; j < end_source; ++j) {
+        #pragma unroll 1
+        for (i32 j = first_source; j < first_source + n_sources; ++j) {
             const i32 u = g.source_nodes[j];
             const i64 its = g.source_weights[j];
             if (u < 0) continue;
@@ -422,9 +434,10 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
     const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
     const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
     const bool tell = turn >= 0 && (is_pin || in_a == 0 || in_b == 0);
-    const i64 n = n_pins + (left || came ? end_source - first_source : 0);
-    for (i64 base = 0; __ballot_sync(ALL_LANES, base < n) != 0; base += WIDTH) {
-        const i64 j = base + rank;
+    const i32 n = n_pins + (left || came ? n_sources : 0);
+    #pragma unroll 1
+    for (i32 base = 0; __ballot_sync(ALL_LANES, base < n) != 0; base += width) {
+        const i32 j = base + rank;
         i32 u = -1;
         if (j < n_pins) {
             u = g.net_pins[first + j];
@@ -448,7 +461,7 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
             }
             if (stays != 0) add64(s.stays + u, stays);
             for (i32 d = 0; d < N_DISTINCT; ++d) {
-                const i32 count = static_cast<i32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]);
+                const i32 count = static_cast<i32>(f.counts[net * N_DISTINCT + d]);
                 if (alone != 0) atomicAdd(s.freed + u * N_DISTINCT + d, alone * count);
                 if (left) atomicAdd(s.covered + (u * k + a) * N_DISTINCT + d, -count);
                 if (came) atomicAdd(s.covered + (u * k + b) * N_DISTINCT + d, count);
@@ -468,15 +481,17 @@ __device__ __noinline__ void spread_marks(const Fine& f, const Graph& g, const S
                                           u32* n_queued) {
     const i32 n = static_cast<i32>(n_marks), n_teams = blockDim.x / TEAM;
     const bool many = n > n_warps();
+    #pragma unroll 1
     for (i32 base = 0; many && base < n; base += n_teams) {
         const i32 i = base + threadIdx.x / TEAM;
         Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
         if (mark.net >= 0 && size_of(f, mark.net) > SHORT_NET) mark.net = -1;
-        spread_mark<TEAM>(f, g, s, t, mark, turn, n_queued);
+        spread_mark(f, g, s, t, mark, turn, n_queued, TEAM);
     }
+    #pragma unroll 1
     for (i32 i = warp_index(); i < n; i += n_warps()) {
         const Mark mark = s.marks[i];
-        if (!many || size_of(f, mark.net) > SHORT_NET) spread_mark<32>(f, g, s, t, mark, turn, n_queued);
+        if (!many || size_of(f, mark.net) > SHORT_NET) spread_mark(f, g, s, t, mark, turn, n_queued, 32);
     }
 }
 
