@@ -84,12 +84,12 @@ class SearchConfig:
     newcomers: int = 48
     population: int = 24
     batch: int = 80
-    generations: int = 3
+    generations: int = 2
     shrink: float = 0.4
     growth: float = 4.0
     hierarchies: int = 4
     passes: int = 1
-    patience: int = 12
+    patience: int = 8
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
