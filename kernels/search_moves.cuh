@@ -3,9 +3,9 @@
 #define SNNMAP_SEARCH_MOVES_CUH
 
 // Keys and wishes of all nodes, or of the first n of the queue. Parallel over nodes: a warp each where they are few,
-// else a team each.
+// half a warp, or a team.
 __device__ __noinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, const i32* queue, i32 n) {
-    const i32 width = n <= n_warps() ? 32 : TEAM, n_groups = blockDim.x / width;
+    const i32 width = n <= n_warps() ? 32 : n <= 2 * n_warps() ? 16 : TEAM, n_groups = blockDim.x / width;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
         const i32 i = base + threadIdx.x / width;

@@ -6,7 +6,6 @@
 #ifndef SNNMAP_SEARCH_TABLES_CUH
 #define SNNMAP_SEARCH_TABLES_CUH
 
-const i32 ITEMS = 32;   // nets of a node that are summed up at once
 const i32 AT_ONCE = 4;  // loads on their way
 
 // ------------------------------------------------------------------------------------ filling
@@ -63,59 +62,63 @@ __device__ __forceinline__ i64 sum_loads(const Fine& f, const Graph& g, const Sc
     return total;
 }
 
-// What node v finds where its nets have pins, of up to ITEMS of them from number `first` on: its row is written if
-// these are the first ones, else added to. By WIDTH lanes, part by part; all lanes of a warp come together,
-// with v = -1 for nothing.
-template <i32 WIDTH, i32 TILES>
-__device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 first) {
-    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts, words = words_of(k);
-    i32 n_pinned = 0, n = 0, pinned_at = 0, out_at = 0;
-    if (v >= 0) {
-        pinned_at = g.node_offsets[v];
-        out_at = g.out_offsets[v];
-        n_pinned = g.node_offsets[v + 1] - pinned_at;
-        n = smaller(n_pinned + g.out_offsets[v + 1] - out_at - first, ITEMS);
+// Some nets of a node, one each lane: those that it is a pin of, then those that it is only a source of.
+struct Piece {
+    i32 v, first, n;  // node, or -1; number of the first net; how many
+    i32 net, counts[N_DISTINCT + 1];
+    i64 weight;
+};
+
+// Up to `width` nets of node v from number `first` on.
+__device__ __forceinline__ Piece piece_of(const Fine& f, const Graph& g, i32 v, i32 first, i32 width) {
+    const i32 rank = lane_index() & (width - 1);
+    Piece piece = {v, first, 0, 0, {0}, 0};
+    if (v < 0) return piece;
+    const i32 pinned_at = g.node_offsets[v], n_pinned = g.node_offsets[v + 1] - pinned_at;
+    const i32 out_at = g.out_offsets[v], n_outs = g.out_offsets[v + 1] - out_at, own = first + rank;
+    piece.n = smaller(n_pinned + n_outs - first, width);
+    if (own < n_pinned) {
+        piece.net = g.node_nets[pinned_at + own];
+        piece.weight = f.net_weights[piece.net];
+        for (i32 d = 0; d < N_DISTINCT; ++d) piece.counts[d] = static_cast<i32>(f.counts[piece.net * N_DISTINCT + d]);
+    } else if (own < n_pinned + n_outs) {
+        piece.net = g.out_nets[out_at + own - n_pinned];
+        piece.weight = larger(g.out_gains[out_at + own - n_pinned], 0);
     }
-    i32 most = n;  // of the groups of this warp
+    return piece;
+}
+
+// What its node finds where these nets have pins: the node's row is written if they are its first ones, else added
+// to. By WIDTH lanes, part by part; all lanes of a warp come together.
+template <i32 WIDTH, i32 TILES>
+__device__ __forceinline__ void sum_up(const Scratch& s, const Table& t, const Piece& piece) {
+    const i32 rank = lane_index() & (WIDTH - 1), k = t.n_parts, words = words_of(k), v = piece.v;
+    i32 most = piece.n;  // of the groups of this warp
     for (i32 step = WIDTH; step < 32; step *= 2) most = larger(most, __shfl_xor_sync(ALL_LANES, most, step));
     i64* gains = s.gains + static_cast<i64>(v) * k;
     i32* covered = s.covered + static_cast<i64>(v) * k * N_DISTINCT;
-    i32 brought[N_DISTINCT + 1] = {0};
+    #pragma unroll 1
     for (i32 left = 0; left < k; left += WIDTH * TILES) {
         i64 sums[TILES] = {0};
         i32 shared[TILES][N_DISTINCT + 1] = {{0}};
-        for (i32 base = 0; base < most; base += WIDTH) {
-            const i32 own = first + base + rank;
-            i32 net = 0, counts[N_DISTINCT + 1] = {0};
-            i64 weight = 0;
-            if (base + rank < n && own < n_pinned) {
-                net = g.node_nets[pinned_at + own];
-                weight = f.net_weights[net];
-                for (i32 d = 0; d < N_DISTINCT; ++d) counts[d] = static_cast<i32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]);
-            } else if (base + rank < n) {
-                net = g.out_nets[out_at + own - n_pinned];
-                weight = larger(g.out_gains[out_at + own - n_pinned], 0);
+        #pragma unroll 1
+        for (i32 i = 0; i < most; i += AT_ONCE) {
+            u32 has[AT_ONCE][TILES];  // nothing is added for what is no net of the node
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const u32* row = s.present + __shfl_sync(ALL_LANES, piece.net, i + e, WIDTH) * words + left / 32;
+                #pragma unroll
+                for (i32 tile = 0; tile < TILES; ++tile) has[e][tile] = left / 32 + tile < words ? row[tile] >> rank & 1 : 0;
             }
-            for (i32 d = 0; d < N_DISTINCT; ++d) brought[d] += left == 0 ? counts[d] : 0;
-            const i32 end = smaller(most - base, WIDTH);
-            for (i32 i = 0; i < end; i += AT_ONCE) {
-                u32 has[AT_ONCE][TILES];  // nothing is added for what is no net of the node
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const i64 its = __shfl_sync(ALL_LANES, piece.weight, i + e, WIDTH);
                 #pragma unroll
-                for (i32 e = 0; e < AT_ONCE; ++e) {
-                    const u32* row = s.present + __shfl_sync(ALL_LANES, net, i + e, WIDTH) * words + left / 32;
+                for (i32 tile = 0; tile < TILES; ++tile) sums[tile] += has[e][tile] ? its : 0;
+                for (i32 d = 0; d < N_DISTINCT; ++d) {
+                    const i32 count = __shfl_sync(ALL_LANES, piece.counts[d], i + e, WIDTH);
                     #pragma unroll
-                    for (i32 tile = 0; tile < TILES; ++tile) has[e][tile] = left / 32 + tile < words ? row[tile] >> rank & 1 : 0;
-                }
-                #pragma unroll
-                for (i32 e = 0; e < AT_ONCE; ++e) {
-                    const i64 its = __shfl_sync(ALL_LANES, weight, i + e, WIDTH);
-                    #pragma unroll
-                    for (i32 tile = 0; tile < TILES; ++tile) sums[tile] += has[e][tile] ? its : 0;
-                    for (i32 d = 0; d < N_DISTINCT; ++d) {
-                        const i32 count = __shfl_sync(ALL_LANES, counts[d], i + e, WIDTH);
-                        #pragma unroll
-                        for (i32 tile = 0; tile < TILES; ++tile) shared[tile][d] += has[e][tile] ? count : 0;
-                    }
+                    for (i32 tile = 0; tile < TILES; ++tile) shared[tile][d] += has[e][tile] ? count : 0;
                 }
             }
         }
@@ -123,12 +126,12 @@ __device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const
         for (i32 tile = 0; tile < TILES; ++tile) {
             const i32 p = left + tile * WIDTH + rank;
             if (v < 0 || p >= k) continue;
-            if (first == 0)
+            if (piece.first == 0)
                 gains[p] = sums[tile];
             else if (sums[tile] != 0)
                 add64(gains + p, sums[tile]);
             for (i32 d = 0; d < N_DISTINCT; ++d) {
-                if (first == 0)
+                if (piece.first == 0)
                     covered[p * N_DISTINCT + d] = shared[tile][d];
                 else if (shared[tile][d] != 0)
                     atomicAdd(covered + p * N_DISTINCT + d, shared[tile][d]);
@@ -136,25 +139,32 @@ __device__ __forceinline__ void sum_up_nets(const Fine& f, const Graph& g, const
         }
     }
     for (i32 d = 0; d < N_DISTINCT; ++d) {
-        for (i32 step = WIDTH / 2; step > 0; step >>= 1) brought[d] += __shfl_xor_sync(ALL_LANES, brought[d], step);
-        if (rank == 0 && v >= 0 && brought[d] != 0) atomicAdd(s.brought + v * N_DISTINCT + d, brought[d]);
+        i32 brought = piece.counts[d];
+        for (i32 step = WIDTH / 2; step > 0; step >>= 1) brought += __shfl_xor_sync(ALL_LANES, brought, step);
+        if (rank == 0 && v >= 0 && brought != 0) atomicAdd(s.brought + v * N_DISTINCT + d, brought);
     }
 }
 
-// The rows of all nodes: of the first nets of each, then of pieces of those with more, which are listed.
+// The rows of all nodes: of the first nets of each, then of pieces of those with more, which are listed. The next
+// piece is on its way while one is worked on.
 template <i32 WIDTH, i32 TILES>
 __device__ __noinline__ void sum_up_nodes(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const u32* n_pieces) {
     const i32 n_groups = blockDim.x / WIDTH, group = threadIdx.x / WIDTH;
-    for (i32 base = 0; base < g.n; base += n_groups) {
-        const i32 v = base + group;
-        sum_up_nets<WIDTH, TILES>(f, g, s, t, v < g.n ? v : -1, 0);
-    }
-    __syncthreads();
-    const i32 n = static_cast<i32>(*n_pieces);
-    for (i32 base = 0; base < n; base += n_groups) {
-        const i32 i = base + group;
-        const Mark piece = i < n ? s.marks[i] : Mark{-1, 0, ITEMS, 0};
-        sum_up_nets<WIDTH, TILES>(f, g, s, t, piece.net, piece.from);
+    #pragma unroll 1
+    for (i32 round = 0; round < 2; ++round) {
+        const i32 n = round == 0 ? g.n : static_cast<i32>(*n_pieces);
+        const auto piece_at = [&](i32 i) {
+            const i32 v = i >= n ? -1 : round == 0 ? i : s.marks[i].net;
+            return piece_of(f, g, v, i >= n || round == 0 ? 0 : s.marks[i].from, WIDTH);
+        };
+        Piece next = piece_at(group);
+        #pragma unroll 1
+        for (i32 base = 0; base < n; base += n_groups) {
+            const Piece piece = next;
+            next = piece_at(base + n_groups + group);
+            sum_up<WIDTH, TILES>(s, t, piece);
+        }
+        __syncthreads();
     }
 }
 
@@ -192,6 +202,7 @@ __device__ __forceinline__ i64 tell_pins(const Fine& f, const Graph& g, const Sc
 __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scratch& s, const Table& t, bool gains) {
     __shared__ u64 connectivity;
     __shared__ u32 n_pieces;
+    const i32 width = t.n_parts <= 8 ? 8 : t.n_parts <= 16 ? 16 : 32;  // of what sums up a node
     if (threadIdx.x == 0) connectivity = n_pieces = 0;
     for (i32 i = threadIdx.x; i < t.n_parts * N_LOADS; i += blockDim.x) t.loads[i] = 0;
     count_pins(f, g, s, t);
@@ -199,15 +210,15 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
         s.stays[v] = 0;
         for (i32 d = 0; d < N_DISTINCT; ++d) s.freed[v * N_DISTINCT + d] = s.brought[v * N_DISTINCT + d] = 0;
         const i32 n = g.node_offsets[v + 1] - g.node_offsets[v] + g.out_offsets[v + 1] - g.out_offsets[v];
-        if (n <= ITEMS) continue;
-        const i32 n_more = (n - 1) / ITEMS, place = static_cast<i32>(atomicAdd(&n_pieces, static_cast<u32>(n_more)));
-        for (i32 i = 0; i < n_more; ++i) s.marks[place + i] = {v, 0, ITEMS * (i + 1), 0};
+        if (n <= width) continue;
+        const i32 n_more = (n - 1) / width, place = static_cast<i32>(atomicAdd(&n_pieces, static_cast<u32>(n_more)));
+        for (i32 i = 0; i < n_more; ++i) s.marks[place + i] = {v, 0, width * (i + 1), 0};
     }
     __syncthreads();
     i64 total = sum_loads(f, g, s, t);
-    if (gains && t.n_parts <= 8)
+    if (gains && width == 8)
         sum_up_nodes<8, 1>(f, g, s, t, &n_pieces);
-    else if (gains && t.n_parts <= 16)
+    else if (gains && width == 16)
         sum_up_nodes<16, 1>(f, g, s, t, &n_pieces);
     else if (gains && t.n_parts <= 32)
         sum_up_nodes<32, 1>(f, g, s, t, &n_pieces);
