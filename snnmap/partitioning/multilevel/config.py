@@ -81,9 +81,9 @@ class SearchConfig:
         restarts: descents of a searched network; the best is kept.
     """
 
-    newcomers: int = 48
-    population: int = 24
-    batch: int = 80
+    newcomers: int = 44
+    population: int = 16
+    batch: int = 56
     generations: int = 2
     shrink: float = 0.4
     growth: float = 4.0
@@ -179,7 +179,13 @@ PRESETS: dict[str, Config] = {
     "quality": Config(
         compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
         search=SearchConfig(
-            population=48, batch=32, generations=60, restarts=6, deep=0, deep_growth=4.0
+            newcomers=48,
+            population=48,
+            batch=32,
+            generations=60,
+            restarts=6,
+            deep=0,
+            deep_growth=4.0,
         ),
         refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
         restarts=3,

@@ -28,7 +28,7 @@ Array = Any  # cupy.ndarray
 
 SEARCH_BYTES = 148 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
-three times their raw pins' bytes."""
+three and a half times their raw pins' bytes."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
@@ -92,7 +92,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self.device.planned = str(plan)
         pins, sources = np.diff(level.net_offsets), np.diff(level.source_offsets)
         raw_pins = int((pins * np.maximum(sources, 1)).sum())
-        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 12 * raw_pins)
+        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 14 * raw_pins)
         self.planned_bytes = plan.needed
         self.device.keep_within(plan.needed)
         self.most_bytes = self.device.used_bytes() + plan.needed

@@ -190,7 +190,12 @@ class GpuSearch(Search):
         n_distinct = self.level.counts.shape[1]
         gains, pairs = n * most_parts, most_parts**2 + 1
         words = (gains, pairs, n, 2 * (n_pins + n_sources))
-        halves = (gains * n_distinct, *2 * (n * n_distinct,), *6 * (n,), n_nets * -(-most_parts // 32))
+        halves = (
+            gains * n_distinct,
+            *2 * (n * n_distinct,),
+            *6 * (n,),
+            n_nets * -(-most_parts // 32),
+        )
         sizes = (*(8 * w for w in words), *(4 * h for h in halves), 2 * (n_nets * most_parts + 1))
         graph = _graph_bytes(n, n_nets, n_pins, n_sources, self.level.resources.shape[1])
         return graph + sum(padded(b) for b in sizes)
