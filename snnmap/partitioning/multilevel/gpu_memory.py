@@ -131,9 +131,9 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     """About how much device memory a partition of the level takes at its peak.
 
     The stages with the most: work on the finest level (its lists by net and by node, beside the
-    table of the state before), contracting it, work on the first coarser level beside it (unless
-    it spills), which may have 4/5 of its pins, and merging the nodes of the coarsest level. Work is
-    rating, or a round of refinement: a table, moves, events.
+    table of the state before), clustering it, contracting it, work on the first coarser level beside
+    it (unless it spills), which may have 4/5 of its pins, and merging the nodes of the coarsest
+    level. Work is rating, or a round of refinement: a table, moves, events.
     """
     lists = 4 * level.n_pins
     rest = sum(int(a.nbytes) for a in level) - int(level.net_pins.nbytes + level.node_nets.nbytes)
@@ -151,6 +151,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
     return max(
         2 * lists + rest + round_ + table,
+        3 * lists + rest + 4 * n_sources + 144 * level.n_nodes,
         2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
         below and below + 2 * lists * 4 // 5 + rest + round_,
         below
