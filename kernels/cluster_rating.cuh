@@ -95,27 +95,29 @@ __device__ __forceinline__ void pick_nets(const Clustering& in, const Grid& grid
 
 // Calls visit(u, score) for every pin and source u that node v is tied to by a picked net;
 // score = (weight << 6) / pins + 1. Parallel over picks and their pins: a warp a net, or eight lanes where nets
-// are short. The order of the calls varies.
+// are short; then over picks and their sources, four lanes a net. The order of the calls varies.
 template <class G, class Visit>
 __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group, Visit visit) {
     const Incidence& around = in.around;
     const i32* picks = in.picks + first_pick(in, v);
-    const i32 n = in.n_picks[v], lanes = in.visits[v] < 24ll * n ? 8 : 32;
+    const i32 n = in.n_picks[v], lanes = in.visits[v] < 24ll * n ? 8 : 32, lane = group.rank() & (lanes - 1);
 #pragma unroll 1
     for (i32 k = group.rank() / lanes; k < n; k += group.size() / lanes) {
-        const i32 picked = picks[k], lane = group.rank() & (lanes - 1);
+        const i32 picked = picks[k];
         const i64 out = around.out_offsets[v] + ~picked;
         const i32 g = picked >= 0 ? picked : around.out_nets[out];
         const i64 weight = picked >= 0 ? around.net_weights[g] : around.out_weights[out];
-        const i64 begin = around.net_offsets[g], n_pins = around.net_offsets[g + 1] - begin;
-        const i64 looked = smaller(n_pins, around.max_pins), score = quotient(weight << 6, n_pins) + 1;
+        const i32* pins = around.net_pins + around.net_offsets[g];
+        const i32 n_pins = static_cast<i32>(around.net_offsets[g + 1] - around.net_offsets[g]);
+        const i32 looked = static_cast<i32>(smaller(n_pins, around.max_pins));
+        const i64 score = quotient(weight << 6, n_pins) + 1;
 #pragma unroll 1
-        for (i64 start = lane; start < looked; start += lanes * AT_ONCE) {
+        for (i32 start = lane; start < looked; start += lanes * AT_ONCE) {
             i32 keys[AT_ONCE];
 #pragma unroll
             for (i32 i = 0; i < AT_ONCE; ++i) {
-                const i64 l = start + lanes * i;
-                keys[i] = l < looked ? around.net_pins[begin + spread(l, n_pins, looked)] : EMPTY;
+                const i32 l = start + lanes * i;
+                keys[i] = l >= looked ? EMPTY : pins[n_pins == looked ? l : spread(l, n_pins, looked)];
             }
 #pragma unroll
             for (i32 i = 0; i < AT_ONCE; ++i)
@@ -124,11 +126,15 @@ __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group
             for (i32 i = 0; i < AT_ONCE; ++i)
                 if (keys[i] != EMPTY) visit(keys[i], score);
         }
-        if (picked < 0) continue;
-        const i64 source = around.source_offsets[g], n_sources = around.source_offsets[g + 1] - source;
-        const i64 seen = smaller(n_sources, around.max_pins);
+    }
 #pragma unroll 1
-        for (i64 l = lane; l < seen; l += lanes) {
+    for (i32 k = group.rank() / 4; k < n; k += group.size() / 4) {
+        const i32 g = picks[k];
+        if (g < 0) continue;
+        const i64 source = around.source_offsets[g], n_sources = around.source_offsets[g + 1] - source;
+        const i64 n_pins = around.net_offsets[g + 1] - around.net_offsets[g], seen = smaller(n_sources, around.max_pins);
+#pragma unroll 1
+        for (i64 l = group.rank() & 3; l < seen; l += 4) {
             const i64 place = source + spread(l, n_sources, seen);
             visit(in.leaders[around.source_nodes[place]], quotient(around.source_weights[place] << 6, n_pins) + 1);
         }
@@ -146,13 +152,24 @@ __device__ __forceinline__ bool can_join(const Clustering& in, i32 v, i32 u, i64
     return fits;
 }
 
+__device__ __forceinline__ u64 tie_of(const Clustering& in, i32 u) {
+    return scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.around.seed + 1));
+}
+
+// Whether cluster u comes before another one of the same score.
+__device__ __forceinline__ bool breaks_tie(const Clustering& in, i32 u, i32 other) {
+    const u64 tie = tie_of(in, u), other_tie = tie_of(in, other);
+    return tie != other_tie ? tie > other_tie : u < other;
+}
+
 // `best`, or cluster u if it is better; and, if it `asks`, can take v.
 __device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, bool asks,
                                          Best& best) {
-    if (u == v || score < best.value) return;
-    const u64 tie = scramble(static_cast<u64>(static_cast<i64>(u)), static_cast<u64>(in.around.seed + 1));
-    const Best candidate = {score, tie, u, 0};
-    if (best.below(candidate) && (!asks || can_join(in, v, u, turn, cap))) best = candidate;
+    if (u == v || score < best.value || u == best.id) return;
+    if (score == best.value && best.id >= 0 && !breaks_tie(in, u, best.id)) return;
+    if (asks && !can_join(in, v, u, turn, cap)) return;
+    best.value = score;
+    best.id = u;
 }
 
 // Slot of a cluster in a table of any size, which is never full.
@@ -204,6 +221,7 @@ __device__ __forceinline__ Best rate(const Clustering& in, i32 v, G group, u32* 
                 if (score != 0) consider(in, v, hashed ? keys[s] : static_cast<i32>(first + s), score, turn, cap, asks != 0, top);
             }
             if (asks == 0 && top.id != best.id && !can_join(in, v, top.id, turn, cap)) top = best;
+            top.tie = tie_of(in, top.id);
             top = best_of(group, top, scratch);
         }
         best = top;

@@ -160,9 +160,14 @@ class Device:
         kernel.kernel((blocks,), (threads,), values, shared, enable_cooperative_groups=True)
 
     def _grant(self, kernel: Any, shared: int) -> None:
-        """Let a kernel have so much dynamic shared memory."""
+        """Let a kernel have so much dynamic shared memory, and no less than it has.
+
+        CuPy compiles a source once in a process: other devices may have granted the same kernel more.
+        """
         if shared > self._granted.get(id(kernel), _SHARED_FREE):
-            kernel.max_dynamic_shared_size_bytes = self._granted[id(kernel)] = shared
+            if shared > kernel.max_dynamic_shared_size_bytes:
+                kernel.max_dynamic_shared_size_bytes = shared
+            self._granted[id(kernel)] = shared
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""
