@@ -4,7 +4,7 @@
 
 // Keys and wishes of all nodes, or of the first n of the queue. Parallel over nodes: a warp each where they are few,
 // half a warp, or a team.
-__device__ __noinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, const i32* queue, i32 n) {
+__device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, const i32* queue, i32 n) {
     const i32 width = n <= n_warps() ? 32 : n <= 2 * n_warps() ? 16 : TEAM, n_groups = blockDim.x / width;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
 }
 
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
-// true afterwards only if they are `needed`.
+// true afterwards only if they are `needed`. All of a turn is inlined: a call would save the registers of all threads.
 __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i64 patience,
                                          bool needed) {
     __shared__ Tally tallies[2];  // of even and odd turns
@@ -84,13 +84,15 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         t.failed[p] = -1;
         t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = NONE;
     }
-    if (threadIdx.x == 0) tallies[0] = tallies[1] = {0, 0, 0, -1, 0};
-    look_at_nodes(g, s, t, nullptr, g.n);
-    __syncthreads();
-    i32 n_moved = 0, n_kept = 0;
+    i32 n_moved = 0, n_kept = 0, n_queued = g.n;
     i64 current = 0, most = 0;
-    for (i32 turn = 0; n_moved - n_kept <= patience; ++turn) {
-        Tally &tally = tallies[turn & 1], &next = tallies[1 - (turn & 1)];
+    #pragma unroll 1
+    for (i32 turn = 0;; ++turn) {
+        Tally& tally = tallies[turn & 1];
+        look_at_nodes(g, s, t, turn == 0 ? nullptr : s.queue, n_queued);
+        if (threadIdx.x == 0) tally = {0, 0, 0, -1, 0};
+        __syncthreads();
+        if (n_moved - n_kept > patience) break;
         i64 *best = t.best + 2 * (turn & 1) * k, *second = best + k;
         #pragma unroll 1
         for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
@@ -115,6 +117,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             const i32 wish = own < bar ? 0 : t.wishes[node_of(own)];
             // That it leaves this part is asked by its wish: other warps may have moved it already.
             u32 chosen = __ballot_sync(ALL_LANES, own >= bar && wish != p && list[wish] == own);
+            #pragma unroll 1
             for (; chosen != 0; chosen &= chosen - 1) {
                 if (n_chosen++ % n_warps() != warp_index()) continue;
                 const i32 one = __ffs(chosen) - 1;
@@ -124,7 +127,6 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             }
         }
         __syncthreads();
-        #pragma unroll 1
         for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = NONE;
         #pragma unroll 1
         for (i32 base = 0; tally.failed_in == turn && base < g.n; base += blockDim.x) {
@@ -134,15 +136,13 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         }
         spread_marks(f, g, s, t, tally.n_marks, turn, &tally.n_queued);
         __syncthreads();
-        look_at_nodes(g, s, t, s.queue, static_cast<i32>(tally.n_queued));
-        if (threadIdx.x == 0) next = {0, 0, 0, -1, 0};
+        n_queued = static_cast<i32>(tally.n_queued);
         n_moved += static_cast<i32>(tally.n_moved);
         current += static_cast<i64>(tally.gained);
         if (current > most) {
             most = current;
             n_kept = n_moved;
         }
-        __syncthreads();
     }
     __syncthreads();
     if (needed) {

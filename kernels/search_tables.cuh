@@ -11,7 +11,7 @@ const i32 AT_ONCE = 4;  // loads on their way
 // ------------------------------------------------------------------------------------ filling
 
 // Weight of the sources of a net that lie in part p, without node v; by one thread.
-__device__ __noinline__ i64 waiting_for(const Fine& f, const Graph& g, const Table& t, i64 net, i32 p, i32 v) {
+__device__ __forceinline__ i64 waiting_for(const Fine& f, const Graph& g, const Table& t, i64 net, i32 p, i32 v) {
     i64 sum = 0;
     #pragma unroll 1
     for (i64 s = f.source_offsets[net]; s < f.source_offsets[net + 1]; ++s) {
@@ -296,7 +296,7 @@ __device__ __forceinline__ i64 gain_of(i64 key) { return key >> ID_BITS; }
 __device__ __forceinline__ i32 node_of(i64 key) { return (1 << ID_BITS) - 1 - static_cast<i32>(key & ((1 << ID_BITS) - 1)); }
 
 // Whether part p is better than q where node v gains the same in both.
-__device__ __noinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
+__device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
     const Best one = {0, scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), seed), p, 0};
     const Best other = {0, scramble(static_cast<u64>(static_cast<i64>(q) * 1000003 + v), seed), q, 0};
     return other.below(one);
@@ -304,7 +304,7 @@ __device__ __noinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
 
 // Looks for the best move of node v: sets its wish and its key. By `width` lanes, a part each; v = -1: nothing to do.
 // Maximum of (gain, hash, id).
-__device__ __noinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
+__device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
     i64 most = NONE, leaves = 0;
     i32 best = -1;
@@ -411,8 +411,8 @@ __device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v,
 // Keeps true what the nodes of a marked net find, now that all moves of the turn are made, and puts them on the list
 // of those to look at if `turn` is one. By `width` lanes, its pins and sources each; all lanes of a warp come
 // together, with net = -1 for nothing.
-__device__ __noinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
-                                         u32* n_queued, i32 width) {
+__device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
+                                            u32* n_queued, i32 width) {
     const i32 rank = lane_index() & (width - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
     const i32 k = t.n_parts;
     const bool is_pin = (mark.mover & 1) == 0;
@@ -488,21 +488,20 @@ __device__ __noinline__ void spread_mark(const Fine& f, const Graph& g, const Sc
 }
 
 // All marks: a warp each, or, where they are many, a team each, but a warp those of long nets.
-__device__ __noinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, u32 n_marks, i32 turn,
-                                          u32* n_queued) {
-    const i32 n = static_cast<i32>(n_marks), n_teams = blockDim.x / TEAM;
+__device__ __forceinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, u32 n_marks, i32 turn,
+                                             u32* n_queued) {
+    const i32 n = static_cast<i32>(n_marks);
     const bool many = n > n_warps();
     #pragma unroll 1
-    for (i32 base = 0; many && base < n; base += n_teams) {
-        const i32 i = base + threadIdx.x / TEAM;
-        Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
-        if (mark.net >= 0 && size_of(f, mark.net) > SHORT_NET) mark.net = -1;
-        spread_mark(f, g, s, t, mark, turn, n_queued, TEAM);
-    }
-    #pragma unroll 1
-    for (i32 i = warp_index(); i < n; i += n_warps()) {
-        const Mark mark = s.marks[i];
-        if (!many || size_of(f, mark.net) > SHORT_NET) spread_mark(f, g, s, t, mark, turn, n_queued, 32);
+    for (i32 width = many ? TEAM : 32; width <= 32; width *= 32 / TEAM) {
+        const i32 n_groups = blockDim.x / width;
+        #pragma unroll 1
+        for (i32 base = 0; base < n; base += n_groups) {
+            const i32 i = base + threadIdx.x / width;
+            Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
+            if (mark.net >= 0 && many && (size_of(f, mark.net) > SHORT_NET) != (width == 32)) mark.net = -1;
+            if (__ballot_sync(ALL_LANES, mark.net >= 0) != 0) spread_mark(f, g, s, t, mark, turn, n_queued, width);
+        }
     }
 }
 
