@@ -36,14 +36,18 @@ __device__ __noinline__ void begin_hierarchy(const Crew& crew, const Finest& f, 
         l.node_sizes[v] = static_cast<u32>(f.node_offsets[v + 1] - f.node_offsets[v]);
         l.out_firsts[v] = static_cast<u32>(f.out_offsets[v]);
         l.out_sizes[v] = static_cast<u32>(f.out_offsets[v + 1] - f.out_offsets[v]);
-        i64* loads = l.loads + v * N_LOADS;
-        for (i32 r = 0; r < N_LOADS; ++r) loads[r] = r < N_ADDITIVE ? f.resources[v * N_ADDITIVE + r] : 0;
-        for (i64 j = f.node_offsets[v]; j < f.node_offsets[v + 1]; ++j)
-            for (i32 d = 0; d < N_DISTINCT; ++d)
-                loads[N_ADDITIVE + d] += f.counts[static_cast<i64>(f.node_nets[j]) * N_DISTINCT + d];
-        l.factors[v] = factor_of(loads[0]);
+        l.factors[v] = factor_of(f.resources[v * N_ADDITIVE]);
         l.clusters[v] = static_cast<i32>(v);
+        for (i32 r = 0; r < N_ADDITIVE; ++r) l.loads[v * N_LOADS + r] = f.resources[v * N_ADDITIVE + r];
     }
+    for (i64 v = crew.thread() >> 5; v < f.n; v += crew.n_threads() >> 5)
+        for (i32 d = 0; d < N_DISTINCT; ++d) {
+            i64 load = 0;
+            for (i64 j = f.node_offsets[v] + (threadIdx.x & 31); j < f.node_offsets[v + 1]; j += 32)
+                load += f.counts[static_cast<i64>(f.node_nets[j]) * N_DISTINCT + d];
+            load = sum_warp(load);
+            if ((threadIdx.x & 31) == 0) l.loads[v * N_LOADS + N_ADDITIVE + d] = load;
+        }
 }
 
 // All levels of a hierarchy: maps[level][v] is the cluster of node v of the finest level, sizes[level] their
@@ -110,7 +114,9 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_hierarchies(
     __syncthreads();
     Crew crew(state + team * STATE_WORDS, blockIdx.x - team * n_blocks, n_blocks);
     const Plan plan = {all_sizes, largest, __longlong_as_double(growth), __longlong_as_double(shrink), n_slots, most_levels};
-    unsigned char* joining = join_bytes(n) <= shared + shared_bytes - own ? own : rest;
+    unsigned char *joining = own;
+    cut_joining(joining, n);
+    joining = joining <= shared + shared_bytes ? own : rest;
     for (i64 i = team; i < n_hierarchies; i += n_crews)
         make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], scratch, own, joining,
                        maps + i * most_levels * n, sizes + i * most_levels);

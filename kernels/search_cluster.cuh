@@ -112,90 +112,114 @@ __device__ __forceinline__ double factor_of(i64 size) {
 
 // Pins or sources of a net of a node, all of which share `score` with it; sources their weight times it.
 struct Segment {
-    i32 first, length, net;
+    i32 first, length;
     i64 score;
-    bool sources, pins;  // `pins`: of a net that the node is a pin of
+    u32 counts[N_LOADS];  // distinct loads of a net that the node is a pin of
+    i32 sources;          // whether these are sources
 };
 
 // The k-th segment of a node: pins of its nets, their sources, then pins of the nets that it is a source of.
 __device__ __forceinline__ Segment segment_of(const Finest& f, const Lists& l, i32 v, i32 k) {
-    Segment s = {0, 0, 0, 0, false, false};
+    Segment s = {0, 0, 0, {0}, 0};
     const i32 n_in = l.node_sizes[v], n_out = l.out_sizes[v];
     if (k >= 2 * n_in + n_out) return s;
+    const bool pins = k < n_in;
     const i64 out = l.out_firsts[v] + k - 2 * n_in;
-    s.pins = k < n_in;
-    s.sources = !s.pins && k < 2 * n_in;
-    s.net = k < 2 * n_in ? l.node_nets[l.node_firsts[v] + (s.pins ? k : k - n_in)] : l.out_nets[out];
-    const i32 size = l.net_sizes[s.net];
+    s.sources = !pins && k < 2 * n_in;
+    const i32 net = k < 2 * n_in ? l.node_nets[l.node_firsts[v] + (pins ? k : k - n_in)] : l.out_nets[out];
+    const i32 size = l.net_sizes[net];
     if (size == 0 || size > WIDEST) return s;
-    s.first = static_cast<i32>(s.sources ? f.source_offsets[s.net] : f.net_offsets[s.net]);
-    s.length = s.sources ? static_cast<i32>(f.source_offsets[s.net + 1]) - s.first : size;
+    s.first = static_cast<i32>(s.sources ? f.source_offsets[net] : f.net_offsets[net]);
+    s.length = s.sources ? static_cast<i32>(f.source_offsets[net + 1]) - s.first : size;
     s.score = ONE / size;
     if (s.sources) return s;
-    i64 strength = (s.pins ? f.net_weights[s.net] : l.out_weights[out]) << 6;
-    if (s.pins && N_DISTINCT > 0) strength += f.counts[s.net * N_DISTINCT];
+    i64 strength = (pins ? f.net_weights[net] : l.out_weights[out]) << 6;
+    if (pins) {
+        for (i32 d = 0; d < N_DISTINCT; ++d) s.counts[d] = static_cast<u32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]);
+        if (N_DISTINCT > 0) strength += s.counts[0];
+        if (size == 1) s.length = 0;  // itself
+    }
     s.score *= strength;
-    if (s.pins && size == 1) s.length = 0;  // itself
     return s;
 }
 
-// A warp's hash table of neighbours: what they share with a node.
+// A pin or source next to a node, and what both share by that; id EMPTY: none.
+struct Tie {
+    i32 id;
+    i64 score;
+    u32 counts[N_LOADS];
+};
+
+// The i-th of the pins of 32 segments, one of each lane; up_to: how many those of this lane and before it have.
+__device__ __forceinline__ Tie tie_of(const Finest& f, const Lists& l, const Segment& own, i32 up_to, i32 i, i32 total) {
+    i32 k = 0;
+    for (i32 step = 16; step > 0; step >>= 1)
+        if (__shfl_sync(ALL_LANES, up_to, k + step - 1) <= i) k += step;
+    const i32 at = __shfl_sync(ALL_LANES, own.first - (up_to - own.length), k) + i;
+    const bool sources = __shfl_sync(ALL_LANES, own.sources, k) != 0;
+    Tie tie;
+    tie.score = __shfl_sync(ALL_LANES, own.score, k);
+    for (i32 d = 0; d < N_DISTINCT; ++d) tie.counts[d] = __shfl_sync(ALL_LANES, own.counts[d], k);
+    tie.id = i >= total ? EMPTY : sources ? l.source_nodes[at] : l.net_pins[at];
+    if (i < total && sources) tie.score *= f.source_weights[at] << 6;
+    return tie;
+}
+
+// A warp's hash table of neighbours in its shared memory: what they share with a node. Its slots are left clear.
 struct Neighbours {
     u32 n_slots;
     Sums scores;
     i32* ids;
+    u32* used;    // [n_slots] slots that are taken
     u32* common;  // [N_DISTINCT * n_slots]
 
     __device__ __forceinline__ Neighbours(u32* memory, u32 n_slots)
         : n_slots(n_slots), scores(memory, n_slots), ids(reinterpret_cast<i32*>(memory) + 2 * n_slots),
-          common(memory + 3 * n_slots) {
-        for (u32 s = threadIdx.x & 31; s < n_slots; s += 32) {
-            ids[s] = EMPTY;
-            scores.clear(s);
-            for (i32 d = 0; d < N_DISTINCT; ++d) common[d * n_slots + s] = 0;
-        }
+          used(memory + 3 * n_slots), common(memory + 4 * n_slots) {
+        for (u32 slot = threadIdx.x & 31; slot < n_slots; slot += 32) clear(slot);
         __syncwarp();
+    }
+    __device__ __forceinline__ void clear(u32 slot) const {
+        ids[slot] = EMPTY;
+        scores.clear(slot);
+        for (i32 d = 0; d < N_DISTINCT; ++d) common[d * n_slots + slot] = 0;
+    }
+    // Adds a tie of each lane, where `vote`.
+    __device__ __forceinline__ void add(const Tie& tie, bool vote, u32& n_used) const {
+        bool fresh = false;
+        u32 slot = 0;
+        if (vote) {
+            slot = claim(ids, n_slots - 1, tie.id, fresh);
+            scores.add(slot, tie.score);
+            for (i32 d = 0; d < N_DISTINCT; ++d)
+                if (tie.counts[d] != 0) atomicAdd(common + d * n_slots + slot, tie.counts[d]);
+        }
+        const u32 votes = __ballot_sync(ALL_LANES, fresh);
+        if (fresh) used[n_used + __popc(votes & ((1u << (threadIdx.x & 31)) - 1))] = slot;
+        n_used += __popc(votes);
     }
 };
 
 // Sums up what node v shares with those of its neighbours whose hash falls into `part` of `n_parts` (a power of
 // two); false if they are too many for the table. By a warp: a lane looks at a segment, then all of them at
-// the pins of 32 segments.
+// the pins of 32 segments, two a lane at once.
 __device__ __forceinline__ bool gather_neighbours(const Finest& f, const Lists& l, i32 v, const Neighbours& table,
-                                                  u32 part, u32 n_parts) {
+                                                  u32 part, u32 n_parts, u32& n_used) {
     const i32 lane = threadIdx.x & 31, n_segments = 2 * l.node_sizes[v] + l.out_sizes[v];
-    u32 n_used = 0;
+    const auto counts = [&](const Tie& tie) {
+        return tie.id != EMPTY && tie.id != v && (hash_of(tie.id) >> 16 & (n_parts - 1)) == part;
+    };
     for (i32 base = 0; base < n_segments; base += 32) {
         const Segment own = segment_of(f, l, v, base + lane);
-        const i32 up_to = static_cast<i32>(scan_warp(own.length));
-        const i32 total = __shfl_sync(ALL_LANES, up_to, 31), shift = own.first - (up_to - own.length);
-        for (i32 start = 0; start < total; start += 32) {
-            const i32 i = start + lane;
-            i32 k = 0;  // the segment of the i-th pin
-            for (i32 step = 16; step > 0; step >>= 1)
-                if (__shfl_sync(ALL_LANES, up_to, k + step - 1) <= i) k += step;
-            const i32 at = __shfl_sync(ALL_LANES, shift, k) + i, net = __shfl_sync(ALL_LANES, own.net, k);
-            i64 score = __shfl_sync(ALL_LANES, own.score, k);
-            const bool sources = __shfl_sync(ALL_LANES, static_cast<i32>(own.sources), k) != 0;
-            const bool pins = __shfl_sync(ALL_LANES, static_cast<i32>(own.pins), k) != 0;
-            bool fresh = false;
-            if (i < total) {
-                const i32 u = sources ? l.source_nodes[at] : l.net_pins[at];
-                if (sources) score *= f.source_weights[at] << 6;
-                if (u != v && (hash_of(u) >> 16 & (n_parts - 1)) == part) {
-                    const u32 slot = claim(table.ids, table.n_slots - 1, u, fresh);
-                    table.scores.add(slot, score);
-                    if (pins)
-                        for (i32 d = 0; d < N_DISTINCT; ++d)
-                            atomicAdd(table.common + d * table.n_slots + slot,
-                                      static_cast<u32>(f.counts[static_cast<i64>(net) * N_DISTINCT + d]));
-                }
-            }
-            n_used += __popc(__ballot_sync(ALL_LANES, fresh));
-            if (n_used + 64 > table.n_slots) return false;  // the next 32 could fill it
+        const i32 up_to = static_cast<i32>(scan_warp(own.length)), total = __shfl_sync(ALL_LANES, up_to, 31);
+        for (i32 start = 0; start < total; start += 64) {
+            const Tie tie = tie_of(f, l, own, up_to, start + lane, total);
+            const Tie next = tie_of(f, l, own, up_to, start + lane + 32, total);
+            table.add(tie, counts(tie), n_used);
+            table.add(next, counts(next), n_used);
+            if (n_used + 96 > table.n_slots) return false;  // the next 64 could fill it
         }
     }
-    __syncwarp();
     return true;
 }
 
@@ -205,19 +229,18 @@ struct Choice {
     i32 common[N_LOADS];
 };
 
+__device__ __forceinline__ i64 own_load(const Lists& l, i64 v, i32 r) { return l.loads[v * N_LOADS + r]; }
+
 // Makes a neighbour the choice of v if it is better and both keep within the limits together.
 __device__ __forceinline__ void consider(const Lists& l, i32 v, const Neighbours& table, u32 slot, const i64* limits,
                                          i64 cap, i64 seed, Choice& choice) {
     const i32 u = table.ids[slot];
-    const i64 score = u == EMPTY ? 0 : table.scores.get(slot);
-    if (score <= 0) return;
+    const i64 score = table.scores.get(slot), size = own_load(l, u, 0) + own_load(l, v, 0);
     const double value = __dmul_rn(static_cast<double>(score), __dmul_rn(l.factors[u], l.factors[v]));
-    if (__double_as_longlong(value) < choice.best.value) return;
-    const i64 *a = l.loads + static_cast<i64>(u) * N_LOADS, *b = l.loads + static_cast<i64>(v) * N_LOADS;
-    bool fits = a[0] + b[0] <= cap;
+    bool fits = score > 0 && size <= cap;
     for (i32 r = 0; r < N_LOADS; ++r) {
         const i64 twice = r < N_ADDITIVE ? 0 : table.common[(r - N_ADDITIVE) * table.n_slots + slot];
-        fits &= a[r] + b[r] - twice <= limits[r];
+        fits &= own_load(l, u, r) + own_load(l, v, r) - twice <= limits[r];
     }
     const u64 pair = static_cast<u64>(smaller(u, v)) << 32 | static_cast<u64>(larger(u, v));
     const Best found = {__double_as_longlong(value), scramble(pair, static_cast<u64>(seed)), u, slot};
@@ -227,14 +250,12 @@ __device__ __forceinline__ void consider(const Lists& l, i32 v, const Neighbours
 }
 
 // Whom each of the n nodes would join best: targets, keys, common (see `rate_nodes` of _kernels_cluster.py).
-// A warp rates a node; its table of up to `most_slots` slots is in shared memory. Neighbours that are too many for it
+// A warp rates a node; its table of `n_slots` slots is in shared memory. Neighbours that are too many for it
 // are looked at in parts.
 __device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const Lists& l, const i64* limits, i64 n, i64 cap,
-                                        i64 seed, unsigned char* memory, u32 most_slots) {
+                                        i64 seed, unsigned char* memory, u32 n_slots) {
     const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    u32* own = reinterpret_cast<u32*>(memory) + static_cast<i64>(warp) * (3 + N_DISTINCT) * most_slots;
-    u32 n_slots = most_slots;
-    while (n_slots / 2 >= n + 64) n_slots /= 2;
+    const Neighbours table(reinterpret_cast<u32*>(memory) + static_cast<i64>(warp) * (4 + N_DISTINCT) * n_slots, n_slots);
     for (i64 i = crew.index + warp * crew.n_blocks; i < n; i += crew.n_threads() >> 5) {
         const i32 v = static_cast<i32>(i);
         Choice choice;
@@ -243,9 +264,13 @@ __device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const
             choice.best = {0, 0, -1, 0};
             done = true;
             for (u32 part = 0; part < n_parts && done; ++part) {
-                const Neighbours table(own, n_slots);
-                done = gather_neighbours(f, l, v, table, part, n_parts);
-                for (u32 s = lane; done && s < table.n_slots; s += 32) consider(l, v, table, s, limits, cap, seed, choice);
+                u32 n_used = 0;
+                done = gather_neighbours(f, l, v, table, part, n_parts, n_used);
+                __syncwarp();
+                for (u32 i = lane; i < n_used; i += 32) {
+                    if (done) consider(l, v, table, table.used[i], limits, cap, seed, choice);
+                    table.clear(table.used[i]);
+                }
                 __syncwarp();
             }
         }
@@ -263,22 +288,38 @@ __device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const
 struct Joining {
     i64* bids;  // [n] largest key of those who want to join the cluster
     i64* keys;
+    i64* loads;  // [n * N_LOADS] of each cluster, by its leader
     i32 *targets, *leaders, *settled, *list;
+    i32* common;  // [n * N_DISTINCT]
+
+    // What cluster or node v adds to a load of its target's cluster.
+    __device__ __forceinline__ i64 more(i64 v, i32 r) const {
+        return loads[v * N_LOADS + r] - (r < N_ADDITIVE ? 0 : common[v * N_DISTINCT + r - N_ADDITIVE]);
+    }
 };
 
-__device__ __forceinline__ i64 join_bytes(i64 n) { return 2 * ((8 * n + 15) / 16 * 16) + 4 * ((4 * n + 15) / 16 * 16); }
+__device__ __forceinline__ Joining cut_joining(unsigned char*& memory, i64 n) {
+    Joining j;
+    j.bids = cut<i64>(memory, n);
+    j.keys = cut<i64>(memory, n);
+    j.loads = cut<i64>(memory, n * N_LOADS);
+    j.targets = cut<i32>(memory, n);
+    j.leaders = cut<i32>(memory, n);
+    j.settled = cut<i32>(memory, n);
+    j.list = cut<i32>(memory, n);
+    j.common = cut<i32>(memory, n * N_DISTINCT);
+    return j;
+}
 
-// Whether the cluster of node u can take node v as well.
-__device__ __forceinline__ bool can_take(const Lists& l, i64 u, i64 v, const i64* limits, i64 cap) {
-    const i64 *a = l.loads + u * N_LOADS, *b = l.loads + v * N_LOADS;
-    bool fits = a[0] + b[0] <= cap;
-    for (i32 r = 0; r < N_LOADS; ++r)
-        fits &= a[r] + b[r] - (r < N_ADDITIVE ? 0 : l.common[v * N_DISTINCT + r - N_ADDITIVE]) <= limits[r];
+// Whether cluster u can take node v as well.
+__device__ __forceinline__ bool can_take(const Joining& j, i64 u, i64 v, const i64* limits, i64 cap) {
+    bool fits = j.loads[u * N_LOADS] + j.loads[v * N_LOADS] <= cap;
+    for (i32 r = 0; r < N_LOADS; ++r) fits &= j.loads[u * N_LOADS + r] + j.more(v, r) <= limits[r];
     return fits;
 }
 
 // The nodes of the list join their targets' clusters, the best `room` of them; each cluster is in it once.
-__device__ __forceinline__ void join_listed(const Lists& l, const Joining& j, i64 n_listed, i64 room) {
+__device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 room) {
     for (i64 i = threadIdx.x; i < n_listed; i += blockDim.x) {
         const i64 v = j.list[i];
         if (n_listed > room) {
@@ -288,9 +329,7 @@ __device__ __forceinline__ void join_listed(const Lists& l, const Joining& j, i6
         }
         const i64 u = j.leaders[j.targets[v]];
         j.leaders[v] = static_cast<i32>(u);
-        for (i32 r = 0; r < N_LOADS; ++r)
-            l.loads[u * N_LOADS + r] +=
-                l.loads[v * N_LOADS + r] - (r < N_ADDITIVE ? 0 : l.common[v * N_DISTINCT + r - N_ADDITIVE]);
+        for (i32 r = 0; r < N_LOADS; ++r) j.loads[u * N_LOADS + r] += j.more(v, r);
     }
 }
 
@@ -310,9 +349,9 @@ __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j
         atomicAdd(sizes + c, l.node_sizes[v]);
         atomicAdd(out_sizes + c, l.out_sizes[v]);
         if (u != v) continue;
-        for (i32 r = 0; r < N_LOADS; ++r) l.next_loads[c * N_LOADS + r] = r < N_ADDITIVE ? l.loads[v * N_LOADS + r] : 0;
-        l.factors[c] = factor_of(l.loads[v * N_LOADS]);
-        largest = larger(largest, l.loads[v * N_LOADS]);
+        for (i32 r = 0; r < N_LOADS; ++r) l.next_loads[c * N_LOADS + r] = r < N_ADDITIVE ? j.loads[v * N_LOADS + r] : 0;
+        l.factors[c] = factor_of(j.loads[v * N_LOADS]);
+        largest = larger(largest, j.loads[v * N_LOADS]);
     }
     for (i32 step = 16; step > 0; step >>= 1) largest = larger(largest, __shfl_xor_sync(ALL_LANES, largest, step));
     if ((threadIdx.x & 31) == 0) atomicMax(state + STATE_LARGEST, static_cast<u64>(largest));
@@ -329,13 +368,7 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
                                         unsigned char* memory, u64* state) {
     u32* n_listed = reinterpret_cast<u32*>(scratch + SCRATCH_WORDS - 2);  // of even rounds, of odd ones
     u32* n_settled = n_listed + 2;
-    Joining j;
-    j.bids = cut<i64>(memory, n);
-    j.keys = cut<i64>(memory, n);
-    j.targets = cut<i32>(memory, n);
-    j.leaders = cut<i32>(memory, n);
-    j.settled = cut<i32>(memory, n);
-    j.list = cut<i32>(memory, n);
+    const Joining j = cut_joining(memory, n);
     if (threadIdx.x < 4) n_listed[threadIdx.x] = 0;
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
         j.bids[v] = 0;
@@ -343,6 +376,8 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
         j.targets[v] = l.targets[v];
         j.leaders[v] = static_cast<i32>(v);
         j.settled[v] = l.targets[v] < 0;
+        for (i32 r = 0; r < N_LOADS; ++r) j.loads[v * N_LOADS + r] = l.loads[v * N_LOADS + r];
+        for (i32 d = 0; d < N_DISTINCT; ++d) j.common[v * N_DISTINCT + d] = l.common[v * N_DISTINCT + d];
     }
     __syncthreads();
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
@@ -355,7 +390,7 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
     i64 left = n;
     for (i32 round = 0;; ++round) {
         const i64 listed = n_listed[round & 1], room = left - target;
-        join_listed(l, j, listed, room);
+        join_listed(j, listed, room);
         left -= smaller(listed, room);
         if (left <= target || round == ROUNDS) break;
         __syncthreads();
@@ -370,7 +405,7 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
             j.bids[u] = 0;
             j.settled[v] = 1;
             n_settled[round & 1] = 1;
-            if (can_take(l, u, v, limits, cap)) j.list[atomicAdd(n_listed + (~round & 1), 1u)] = v;
+            if (can_take(j, u, v, limits, cap)) j.list[atomicAdd(n_listed + (~round & 1), 1u)] = v;
         }
         __syncthreads();
         if (n_settled[round & 1] == 0) break;

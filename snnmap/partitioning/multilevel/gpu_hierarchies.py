@@ -117,10 +117,10 @@ class Starts:
         )
         n_loads, n_distinct = len(self._search.limits), level.counts.shape[1]
         room = self._device.shared_bytes - 8192  # the kernel itself takes some
-        warps, slot = self._threads // 32, 4 * (3 + n_distinct)
+        warps, slot = self._threads // 32, 4 * (4 + n_distinct)
         n_slots = min(MOST_SLOTS, largest_power((room - _FIRST_BYTES) // warps // slot))
         tables, bits = warps * n_slots * slot, warps * -(-n // 32) * 4
-        joining = sum(padded(n * b) for b in (8, 8, 4, 4, 4, 4))
+        joining = sum(padded(n * b) for b in (8, 8, 8 * n_loads, 4, 4, 4, 4, 4 * n_distinct))
         most = max(tables, bits, joining)
         shared = _FIRST_BYTES + (most if _FIRST_BYTES + most <= room else max(tables, bits))
         # As `cut_lists` of the kernel cuts it, and `join_nodes` where shared memory has no room.
