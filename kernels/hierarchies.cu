@@ -20,17 +20,21 @@ struct Plan {
 
 // Copies of the lists of the finest level, which turns change in place; every node alone.
 __device__ __noinline__ void begin_hierarchy(const Crew& crew, const Finest& f, const Lists& l) {
+#pragma unroll 1
     for (i64 j = crew.thread(); j < f.n_pins; j += crew.n_threads()) {
         l.net_pins[j] = f.net_pins[j];
         l.node_nets[j] = f.node_nets[j];
     }
+#pragma unroll 1
     for (i64 s = crew.thread(); s < f.n_sources; s += crew.n_threads()) {
         l.source_nodes[s] = f.source_nodes[s];
         l.out_nets[s] = f.out_nets[s];
         l.out_weights[s] = f.out_weights[s];
     }
+#pragma unroll 1
     for (i64 g = crew.thread(); g < f.n_nets; g += crew.n_threads())
         l.net_sizes[g] = static_cast<i32>(f.net_offsets[g + 1] - f.net_offsets[g]);
+#pragma unroll 1
     for (i64 v = crew.thread(); v < f.n; v += crew.n_threads()) {
         l.node_firsts[v] = static_cast<u32>(f.node_offsets[v]);
         l.node_sizes[v] = static_cast<u32>(f.node_offsets[v + 1] - f.node_offsets[v]);
@@ -40,9 +44,11 @@ __device__ __noinline__ void begin_hierarchy(const Crew& crew, const Finest& f, 
         l.clusters[v] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) l.loads[v * N_LOADS + r] = f.resources[v * N_ADDITIVE + r];
     }
+#pragma unroll 1
     for (i64 v = crew.thread() >> 5; v < f.n; v += crew.n_threads() >> 5)
         for (i32 d = 0; d < N_DISTINCT; ++d) {
             i64 load = 0;
+#pragma unroll 1
             for (i64 j = f.node_offsets[v] + (threadIdx.x & 31); j < f.node_offsets[v + 1]; j += 32)
                 load += f.counts[static_cast<i64>(f.node_nets[j]) * N_DISTINCT + d];
             load = sum_warp(load);
@@ -80,6 +86,7 @@ __device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan
             const bool enough = static_cast<double>(n) < __dmul_rn(ENOUGH, static_cast<double>(n_level));
             const bool last = stalled && (cap == widest || enough);
             if ((last || n <= target) && n < n_level) {
+#pragma unroll 1
                 for (i64 v = crew.thread(); v < f.n; v += crew.n_threads()) maps[level * f.n + v] = l.clusters[v];
                 if (crew.thread() == 0) sizes[level] = n;
             }

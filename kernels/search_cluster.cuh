@@ -176,6 +176,7 @@ struct Neighbours {
     __device__ __forceinline__ Neighbours(u32* memory, u32 n_slots)
         : n_slots(n_slots), scores(memory, n_slots), ids(reinterpret_cast<i32*>(memory) + 2 * n_slots),
           used(memory + 3 * n_slots), common(memory + 4 * n_slots) {
+#pragma unroll 1
         for (u32 slot = threadIdx.x & 31; slot < n_slots; slot += 32) clear(slot);
         __syncwarp();
     }
@@ -209,9 +210,11 @@ __device__ __forceinline__ bool gather_neighbours(const Finest& f, const Lists& 
     const auto counts = [&](const Tie& tie) {
         return tie.id != EMPTY && tie.id != v && (hash_of(tie.id) >> 16 & (n_parts - 1)) == part;
     };
+#pragma unroll 1
     for (i32 base = 0; base < n_segments; base += 32) {
         const Segment own = segment_of(f, l, v, base + lane);
         const i32 up_to = static_cast<i32>(scan_warp(own.length)), total = __shfl_sync(ALL_LANES, up_to, 31);
+#pragma unroll 1
         for (i32 start = 0; start < total; start += 64) {
             const Tie tie = tie_of(f, l, own, up_to, start + lane, total);
             const Tie next = tie_of(f, l, own, up_to, start + lane + 32, total);
@@ -256,6 +259,7 @@ __device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const
                                         i64 seed, unsigned char* memory, u32 n_slots) {
     const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const Neighbours table(reinterpret_cast<u32*>(memory) + static_cast<i64>(warp) * (4 + N_DISTINCT) * n_slots, n_slots);
+#pragma unroll 1
     for (i64 i = crew.index + warp * crew.n_blocks; i < n; i += crew.n_threads() >> 5) {
         const i32 v = static_cast<i32>(i);
         Choice choice;
@@ -267,6 +271,7 @@ __device__ __noinline__ void rate_nodes(const Crew& crew, const Finest& f, const
                 u32 n_used = 0;
                 done = gather_neighbours(f, l, v, table, part, n_parts, n_used);
                 __syncwarp();
+#pragma unroll 1
                 for (u32 i = lane; i < n_used; i += 32) {
                     if (done) consider(l, v, table, table.used[i], limits, cap, seed, choice);
                     table.clear(table.used[i]);
@@ -320,6 +325,7 @@ __device__ __forceinline__ bool can_take(const Joining& j, i64 u, i64 v, const i
 
 // The nodes of the list join their targets' clusters, the best `room` of them; each cluster is in it once.
 __device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 room) {
+#pragma unroll 1
     for (i64 i = threadIdx.x; i < n_listed; i += blockDim.x) {
         const i64 v = j.list[i];
         if (n_listed > room) {
@@ -333,15 +339,25 @@ __device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 
     }
 }
 
+// firsts[i] = the sum of counts[0 : i], by a block. (Kernels fit the instruction cache better if it is not inlined.)
+__device__ __noinline__ void place_counted(i64 n, u32* firsts, const u32* counts, i64* scratch) {
+    place_lists(n, firsts, scratch, [&](i64 i) { return static_cast<i64>(counts[i]); });
+    __syncthreads();
+}
+
 // Numbers the `left` clusters by their leaders; where their lists begin (as long as those of their nodes together),
 // their additive loads, and the largest size among them.
 __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j, i64 n, i64 left, i64* scratch, u64* state) {
     u32 *numbers = reinterpret_cast<u32*>(j.bids), *sizes = numbers + n, *out_sizes = reinterpret_cast<u32*>(j.keys);
     if (threadIdx.x == 0) state[STATE_LARGEST] = 0;
+#pragma unroll 1
     for (i64 c = threadIdx.x; c < left; c += blockDim.x) sizes[c] = out_sizes[c] = 0;
-    place_lists(n, numbers, scratch, [&](i64 v) { return static_cast<i64>(j.leaders[v] == v); });
+#pragma unroll 1
+    for (i64 v = threadIdx.x; v < n; v += blockDim.x) j.settled[v] = j.leaders[v] == v;
     __syncthreads();
+    place_counted(n, numbers, reinterpret_cast<u32*>(j.settled), scratch);
     i64 largest = 0;
+#pragma unroll 1
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
         const i32 u = j.leaders[v];
         const i64 c = numbers[u];
@@ -356,8 +372,9 @@ __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j
     for (i32 step = 16; step > 0; step >>= 1) largest = larger(largest, __shfl_xor_sync(ALL_LANES, largest, step));
     if ((threadIdx.x & 31) == 0) atomicMax(state + STATE_LARGEST, static_cast<u64>(largest));
     __syncthreads();
-    place_lists(left, l.node_firsts, scratch, [&](i64 c) { return static_cast<i64>(sizes[c]); });
-    place_lists(left, l.out_firsts, scratch, [&](i64 c) { return static_cast<i64>(out_sizes[c]); });
+    place_counted(left, l.node_firsts, sizes, scratch);
+    place_counted(left, l.out_firsts, out_sizes, scratch);
+#pragma unroll 1
     for (i64 c = threadIdx.x; c < left; c += blockDim.x) l.node_sizes[c] = l.out_sizes[c] = 0;
 }
 
@@ -370,6 +387,7 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
     u32* n_settled = n_listed + 2;
     const Joining j = cut_joining(memory, n);
     if (threadIdx.x < 4) n_listed[threadIdx.x] = 0;
+#pragma unroll 1
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
         j.bids[v] = 0;
         j.keys[v] = l.keys[v];
@@ -380,6 +398,7 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
         for (i32 d = 0; d < N_DISTINCT; ++d) j.common[v * N_DISTINCT + d] = l.common[v * N_DISTINCT + d];
     }
     __syncthreads();
+#pragma unroll 1
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
         const i32 u = j.targets[v];
         if (u < 0 || j.targets[u] != v) continue;
@@ -395,10 +414,12 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
         if (left <= target || round == ROUNDS) break;
         __syncthreads();
         if (threadIdx.x == 0) n_listed[round & 1] = n_settled[~round & 1] = 0;
+#pragma unroll 1
         for (i64 v = threadIdx.x; v < n; v += blockDim.x)
             if (!j.settled[v] && j.settled[j.targets[v]])
                 atomicMax(reinterpret_cast<u64*>(j.bids + j.leaders[j.targets[v]]), static_cast<u64>(j.keys[v]));
         __syncthreads();
+#pragma unroll 1
         for (i64 u = threadIdx.x; u < n; u += blockDim.x) {
             if (j.bids[u] == 0) continue;
             const i32 v = static_cast<i32>(LOW - (j.bids[u] & LOW));
@@ -423,13 +444,17 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
 __device__ __noinline__ void contract_lists(const Crew& crew, const Finest& f, const Lists& l, i64 left, unsigned char* memory) {
     const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, words = static_cast<i32>((left + 31) / 32);
     u32* own = reinterpret_cast<u32*>(memory) + warp * words;
+#pragma unroll 1
     for (i32 i = lane; i < words; i += 32) own[i] = 0;
     __syncwarp();
+#pragma unroll 1
     for (i64 v = crew.thread(); v < f.n; v += crew.n_threads()) l.clusters[v] = l.numbers[l.clusters[v]];
+#pragma unroll 1
     for (i64 net = crew.index + warp * crew.n_blocks; net < f.n_nets; net += crew.n_threads() >> 5) {
         const i32 size = l.net_sizes[net];
         i32* pins = l.net_pins + f.net_offsets[net];
         i32 end = 0;
+#pragma unroll 1
         for (i32 base = 0; base < size; base += 32) {
             const bool inside = base + lane < size;
             const i32 c = inside ? l.numbers[pins[base + lane]] : 0;
@@ -445,8 +470,10 @@ __device__ __noinline__ void contract_lists(const Crew& crew, const Finest& f, c
             end += __popc(votes);
         }
         __syncwarp();
+#pragma unroll 1
         for (i32 i = lane; i < end; i += 32) own[pins[i] >> 5] = 0;
         if (lane == 0) l.net_sizes[net] = end;
+#pragma unroll 1
         for (i64 s = f.source_offsets[net] + lane; s < f.source_offsets[net + 1]; s += 32) {
             const i32 c = l.numbers[l.source_nodes[s]];
             const u32 place = l.out_firsts[c] + atomicAdd(l.out_sizes + c, 1u);
