@@ -128,3 +128,32 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_hierarchies(
         make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], scratch, own, joining,
                        maps + i * most_levels * n, sizes + i * most_levels);
 }
+
+// sums[0] (int64[N_LOADS]) = loads of all nodes and nets together, sums[1] = the largest of a node; zero before.
+// Parallel over nodes (a warp each), their nets, and nets.
+extern "C" __global__ void sum_level(const i64* node_offsets, const i32* node_nets, const i64* counts,
+                                     const i64* resources, i64 n, i64 n_nets, u64* sums) {
+    const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, n_threads = gridDim.x * blockDim.x;
+    const i32 lane = threadIdx.x & 31;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        i64 total = 0, largest = 0;
+        for (i64 v = thread >> 5; v < n; v += n_threads >> 5) {
+            i64 load = 0;
+            if (r < N_ADDITIVE) {
+                load = resources[v * N_ADDITIVE + r];
+                total += lane == 0 ? load : 0;
+            } else {
+                for (i64 j = node_offsets[v] + lane; j < node_offsets[v + 1]; j += 32)
+                    load += counts[static_cast<i64>(node_nets[j]) * N_DISTINCT + r - N_ADDITIVE];
+                load = sum_warp(load);
+            }
+            largest = larger(largest, load);
+        }
+        if (r >= N_ADDITIVE)
+            for (i64 g = thread; g < n_nets; g += n_threads) total += counts[g * N_DISTINCT + r - N_ADDITIVE];
+        total = sum_warp(total);
+        if (lane != 0) continue;
+        atomicAdd(sums + r, static_cast<u64>(total));
+        atomicMax(sums + N_LOADS + r, static_cast<u64>(largest));
+    }
+}

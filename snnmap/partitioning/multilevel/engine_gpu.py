@@ -15,6 +15,7 @@ from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
+from snnmap.partitioning.multilevel.gpu_hierarchies import sum_on_device
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
@@ -110,15 +111,15 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self, level: Level, limits: Any, config: SearchConfig, max_parts: int | None
     ) -> Search:
         """The search of a small level, on the device where blocks can work on it."""
-        on_host = self.download(level)
-        if not GpuSearch.suits(on_host, config):
-            return Search(on_host, limits, config, max_parts)
-        levels = (on_host, self.bring(level))
-        memory = min(self.search_bytes, self.device.free_bytes() // 4)
-        self.device.keep_within(self.planned_bytes + memory)
-        return GpuSearch(
-            self.device, levels, limits, config, max_parts, memory, self.search_threads
-        )
+        if GpuSearch.suits(level, config):
+            on_device = self.bring(level)
+            sums = sum_on_device(self.device, on_device)
+            if sums[0][level.resources.shape[1] :].max(initial=0) < 1 << 31:
+                memory = min(self.search_bytes, self.device.free_bytes() // 4)
+                self.device.keep_within(self.planned_bytes + memory)
+                rest = (limits, config, max_parts, sums, memory, self.search_threads)
+                return GpuSearch(self.device, self._upload, on_device, *rest)
+        return Search(self.download(level), limits, config, max_parts)
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

@@ -10,6 +10,7 @@ from snnmap.partitioning.multilevel.device import Device, word
 from snnmap.partitioning.multilevel.gpu_rows import defines_of, largest_power
 from snnmap.partitioning.multilevel.level import Level, contract_small
 from snnmap.partitioning.multilevel.search import ENOUGH, Search
+from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
@@ -40,18 +41,18 @@ class Starts:
         maps: int32[n_rows, n_nodes] on the device, a cluster or part of each node.
     """
 
-    def __init__(self, device: Device, search: Search, level: Level, threads: int):
-        """`level`: the search's, on the device; `threads`: of a block."""
+    def __init__(self, device: Device, upload: Uploader, search: Search, threads: int):
+        """`search`: of a level on the device; `threads`: of a block."""
         self.known: dict[int, Start] = {}
-        self.maps: Array = device.xp.empty((0, level.n_nodes), device.xp.int32)
-        self._device, self._search, self._level, self._threads = device, search, level, threads
+        self.maps: Array = device.xp.empty((0, search.level.n_nodes), device.xp.int32)
+        self._device, self._upload, self._search, self._threads = device, upload, search, threads
 
     def make(self, numbers: list[int]) -> None:
         """Make these hierarchies."""
         if not numbers:
             return
         device, search, xp = self._device, self._search, self._device.xp
-        level, config = self._level, search.config
+        level, config = search.level, search.config
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
         plans = [search.narrow(number) for number in numbers]
@@ -64,8 +65,8 @@ class Starts:
             *sizes,
             len(numbers),
             crews,
-            xp.asarray(np.stack([limits for limits, _ in plans])),
-            xp.asarray(np.array([seed for _, seed in plans], np.int64)),
+            self._upload(np.stack([limits for limits, _ in plans])),
+            self._upload(np.array([seed for _, seed in plans], np.int64)),
             int(search.totals[0]),
             int(search.largest[0]),
             word(config.growth),
@@ -82,7 +83,7 @@ class Starts:
         kernel = device.kernel("hierarchies", "make_hierarchies", defines_of(level))
         device.launch_together(kernel, device.multiprocessors, self._threads, args, shared)
         first = len(self.maps)
-        self.maps = xp.concatenate([self.maps, maps])
+        self.maps = xp.concatenate([self.maps, maps]) if first else maps
         for i, (number, row) in enumerate(zip(numbers, xp.asnumpy(counts), strict=True)):
             self.known[number] = self._start(first + i * most, [int(c) for c in row if c])
 
@@ -96,9 +97,10 @@ class Starts:
             row = self._append(xp.arange(n_parts, dtype=xp.int32))
         if search.max_parts is not None and n_parts > search.max_parts:
             clusters = xp.asnumpy(self.maps[row])
-            coarsest = contract_small(search.level, clusters, n_parts)
+            finest = Level(*(xp.asnumpy(array) for array in search.level))
+            coarsest = contract_small(finest, clusters, n_parts)
             n_parts = search.max_parts
-            row = self._append(xp.asarray(search.join(coarsest, n_parts)[clusters]))
+            row = self._append(self._upload(search.join(coarsest, n_parts)[clusters]))
         steps = [(first + d, count, d + 1) for d, count in enumerate(counts)]
         return Start(row, n_parts, [s for s in steps[::-1] if s[1] > n_parts * 5 // 4])
 
@@ -128,6 +130,17 @@ class Starts:
         words = (n_sources, n * n_loads, n * n_loads, n, n)
         scratch = sum(padded(4 * h) for h in halves) + sum(padded(8 * w) for w in words)
         return n_slots, shared, scratch + joining
+
+
+def sum_on_device(device: Device, level: Level) -> tuple[Any, Any]:
+    """What :func:`sum_level` tells, on the host, of a level on the device."""
+    xp = device.xp
+    sums = xp.zeros((2, level.resources.shape[1] + level.counts.shape[1]), xp.int64)
+    lists = (level.node_offsets, level.node_nets, level.counts, level.resources)
+    kernel = device.kernel("hierarchies", "sum_level", defines_of(level))
+    device.launch(kernel, device.multiprocessors, (*lists, level.n_nodes, level.n_nets, sums))
+    totals, largest = xp.asnumpy(sums)
+    return totals, largest
 
 
 def _most_levels(n: int, shrink: float) -> int:

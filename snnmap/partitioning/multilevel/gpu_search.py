@@ -7,8 +7,7 @@ partitions start with (``gpu_hierarchies.py``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
+from snnmap.partitioning.multilevel.upload import Uploader
 from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
@@ -26,17 +26,12 @@ _TEAM = 8  # threads
 _NO_LIMIT = 1 << 40
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A partition among those of a generation: row `index` of `made` (int32[n, n_nodes])."""
+class _Row(NamedTuple):
+    """A partition among those of a generation: a row of `made` (int32[n, n_nodes]), and where it lies."""
 
     made: Any
-    index: int
-
-    @property
-    def address(self) -> int:
-        """Where it lies on the device."""
-        return int(self.made.data.ptr) + self.index * 4 * int(self.made.shape[1])
+    row: int
+    address: int
 
 
 class GpuSearch(Search):
@@ -45,10 +40,12 @@ class GpuSearch(Search):
     def __init__(
         self,
         device: Device,
-        levels: tuple[Level, Level],
+        upload: Uploader,
+        level: Level,
         limits: Array,
         config: SearchConfig,
         max_parts: int | None,
+        sums: tuple[Array, Array],
         memory: int,
         threads: int,
     ):
@@ -56,15 +53,17 @@ class GpuSearch(Search):
 
         Args:
             device: where to work.
-            levels: the level on the host and on the device.
+            upload: brings host arrays there.
+            level: on the device; all else is on the host.
             limits: int64[n_loads].
             config: of the search.
             max_parts: most parts allowed, or None.
+            sums: see :class:`Search`.
             memory: bytes that all blocks together may take, but one at least does.
             threads: of a block.
         """
-        super().__init__(levels[0], limits, config, max_parts)
-        level = levels[1]
+        super().__init__(level, limits, config, max_parts, sums)
+        self._upload = upload
         self._device, self._xp, self._memory, self._threads = device, device.xp, memory, threads
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
@@ -76,25 +75,26 @@ class GpuSearch(Search):
         device.launch(
             kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
         )
-        self._starts = Starts(device, self, level, threads)
+        self.starts = Starts(device, upload, self, threads)
         self._scratch = self._xp.empty(0, self._xp.uint8)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
-        self._factors = self._xp.asarray(factors)
-        self._limits, self._totals = (self._xp.asarray(a) for a in (limits, self.totals))
+        arrays = (factors, np.asarray(limits, np.int64), self.totals)
+        self._factors, self._limits, self._totals = (upload(array) for array in arrays)
 
     @staticmethod
     def suits(level: Level, config: SearchConfig) -> bool:
-        """Whether blocks can work on the level (on the host).
+        """Whether blocks can work on a level of this size.
 
-        What concerns nodes and parts must fit shared memory, places of a table and counts 31 bits.
+        What concerns nodes and parts must fit shared memory, pins and places of a table 31 bits (and so must the
+        sums of the counts).
         """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
         small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES)
         n_loads = level.resources.shape[1] + level.counts.shape[1]
         shared = _shared_bytes(level, n_loads, n_parts, 1024)
-        counts = int(level.counts.sum(axis=0).max(initial=0))
-        return small and shared <= _MOST_SHARED and max(level.n_nodes * n_parts, counts) < 1 << 31
+        places = max(level.n_nodes * n_parts, level.n_pins)
+        return small and shared <= _MOST_SHARED and places < 1 << 31
 
     def _shared_bytes(self, most_parts: int) -> int:
         """Bytes of shared memory of a block (see the kernel)."""
@@ -102,14 +102,14 @@ class GpuSearch(Search):
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
-        self._starts.make([number for number in numbers if number not in self._starts.known])
-        return [self._starts.known[number].n_parts for number in numbers]
+        self.starts.make([number for number in numbers if number not in self.starts.known])
+        return [self.starts.known[number].n_parts for number in numbers]
 
     def create_all(self, seeds: list[int]) -> Iterator[Individual]:
         """New partitions, in order."""
         numbers = [seed % self.n_hierarchies for seed in seeds]
         self.coarsen_all(sorted(set(numbers)))
-        starts = self._starts
+        starts = self.starts
         steps: list[tuple[int, int, int]] = []
         firsts: dict[int, int] = {}
         for number in sorted(set(numbers)):
@@ -120,7 +120,7 @@ class GpuSearch(Search):
             start = starts.known[number]
             tasks.append((seed, start.n_parts, firsts[number], len(start.steps), 0, 0, 0))
         rows = [starts.known[number].row for number in numbers]
-        made = starts.maps[self._xp.asarray(np.array(rows))]
+        made = starts.maps[self._upload(np.array(rows))]
         return self._make(tasks, made, starts.maps, steps)
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
@@ -136,7 +136,7 @@ class GpuSearch(Search):
     def run(self, seed: int, progress: Progress = SILENT) -> Individual:
         """Best partition after the generations that the settings allow; its parts on the device."""
         best = super().run(seed, progress)
-        return replace(best, parts=best.parts.made[best.parts.index])
+        return best._replace(parts=best.parts.made[best.parts.row])
 
     def _make(
         self,
@@ -160,10 +160,10 @@ class GpuSearch(Search):
         args = (
             *self._fine,
             self._graph,
-            xp.asarray(np.array(tasks, np.int64)),
+            self._upload(np.array(tasks, np.int64)),
             len(tasks),
             maps,
-            xp.asarray(np.array(steps, np.int64)) if steps else None,
+            self._upload(np.array(steps, np.int64)) if steps else None,
             config.patience,
             config.passes,
             self._factors,
@@ -181,7 +181,9 @@ class GpuSearch(Search):
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
         device.launch(kernel, blocks, args, self._shared_bytes(most), self._threads)
-        rows = [_Row(made, i) for i in range(len(tasks))]
+        data: Any = made.data
+        first, size = int(data.ptr), 4 * self.level.n_nodes
+        rows = [_Row(made, i, first + i * size) for i in range(len(tasks))]
         return iter(self.weigh(rows, xp.asnumpy(results)))
 
     def _scratch_bytes(self, most_parts: int) -> int:

@@ -15,8 +15,7 @@ before any of them runs, so that the result does not depend on the number of thr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -40,8 +39,7 @@ ENOUGH = 0.7  # a level that keeps less of the nodes is worth being one
 NEXT_TURN = 1009
 
 
-@dataclass(frozen=True, eq=False)
-class Individual:
+class Individual(NamedTuple):
     """A partition with its cost: (overload, connectivity) folded into one integer.
 
     Its parts are int32[n_nodes], or where they lie on a device.
@@ -54,16 +52,29 @@ class Individual:
     parts: Any
 
 
+def sum_level(level: Level) -> tuple[Array, Array]:
+    """Loads (int64[n_loads]) of all nodes and nets of a level together, and the largest of a node."""
+    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
+    return totals, ks.node_loads(tuple(level)).max(axis=0)
+
+
 class Search:
     """The problem at hand: one level, its limits, and what overload costs."""
 
-    def __init__(self, level: Level, limits: Array, config: SearchConfig, max_parts: int | None):
+    def __init__(
+        self,
+        level: Level,
+        limits: Array,
+        config: SearchConfig,
+        max_parts: int | None,
+        sums: tuple[Array, Array] | None = None,
+    ):
+        """`sums`: loads (int64[n_loads]) of all nodes and nets together, and the largest of a node, if known."""
         self.level = level
         self.limits = limits
         self.config = config
         self.max_parts = max_parts
-        self.totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
-        self.largest = ks.node_loads(tuple(level)).max(axis=0)
+        self.totals, self.largest = sums or sum_level(level)
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
@@ -179,7 +190,7 @@ class Search:
 
         Where new partitions need (nearly) all hierarchies anyway, all are made at once.
         """
-        shared = self.config.population >= self.n_hierarchies and not self.deep
+        shared = self.config.newcomers >= self.n_hierarchies and not self.deep
         return self.coarsen_all(list(range(self.n_hierarchies if shared else 1)))[0]
 
     def create(self, seed: int) -> Individual:
@@ -251,24 +262,29 @@ class Search:
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
-        seeds = [int(s) for s in draw.integers(0, 1 << 30, config.newcomers)]
-        for one in self.create_all(seeds):
+        first: Individual | None = None
+        for one in self.create_all(draw.integers(0, 1 << 30, config.newcomers).tolist()):
             population.append(one)
-            progress.advance(1, note=self.note(population))
+            first = one if first is None or one.cost < first.cost else first
+            progress.advance(1, note=self.note(first))
             if progress.expired():
                 break
         self.select(population)
+        best = population[0]
         for _ in range(config.generations):
             if progress.expired():
                 break
-            tasks = []
-            for _ in range(config.batch):
-                i, j = (int(x) for x in draw.integers(0, len(population), 2))
-                tasks.append((population[i], population[j], int(draw.integers(0, 1 << 30))))
+            parents = draw.integers(0, len(population), (config.batch, 2)).tolist()
+            seeds = draw.integers(0, 1 << 30, config.batch).tolist()
+            drawn = zip(parents, seeds, strict=True)
+            tasks = [(population[i], population[j], own) for (i, j), own in drawn]
+            costs = {one.cost for one in population}
             for child in self.combine_all(tasks):
-                if all(child.cost != one.cost for one in population):
+                if child.cost not in costs:
                     population.append(child)
-                progress.advance(1, note=self.note(population))
+                    costs.add(child.cost)
+                best = child if child.cost < best.cost else best
+                progress.advance(1, note=self.note(best))
                 if progress.expired():
                     break
             self.select(population)
@@ -280,7 +296,6 @@ class Search:
         del population[self.config.population :]
 
     @staticmethod
-    def note(population: list[Individual]) -> str:
+    def note(best: Individual) -> str:
         """What to show while searching."""
-        best = min(population, key=lambda one: one.cost)
         return f"{best.n_parts} parts" + (f", {best.overload} over" if best.overload else "")

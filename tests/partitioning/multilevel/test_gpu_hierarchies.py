@@ -13,6 +13,7 @@ from snnmap.partitioning.multilevel import gpu_hierarchies
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_hierarchies import Starts
+from snnmap.partitioning.multilevel.gpu_search import GpuSearch
 from snnmap.partitioning.multilevel.level import UNLIMITED, Level
 from snnmap.partitioning.multilevel.search import Search
 from tests.emulator.starting import KINDS, start_gpu
@@ -38,7 +39,11 @@ def compare(
     limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
     limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
     search = Search(level, limits, config, max_parts)
-    starts = Starts(gpu.device, search, gpu.upload(level), gpu.search_threads)
+    on_device = gpu.searcher(gpu.upload(level), limits, config, max_parts)
+    assert isinstance(on_device, GpuSearch)
+    assert np.array_equal(on_device.totals, search.totals)
+    assert np.array_equal(on_device.largest, search.largest)
+    starts = on_device.starts
     starts.make([1])
     starts.make([number for number in range(config.hierarchies) if number != 1])
     for number in range(config.hierarchies):
@@ -113,7 +118,9 @@ def test_nothing_merges(gpu: GpuEngine) -> None:
     level = random_level(np.random.default_rng(6), n_nodes=20, n_nets=5, mean_pins=1)
     limits = np.array([1, 1])
     search = Search(level, limits, CONFIG, None)
-    starts = Starts(gpu.device, search, gpu.upload(level), gpu.search_threads)
+    on_device = gpu.searcher(gpu.upload(level), limits, CONFIG, None)
+    assert isinstance(on_device, GpuSearch)
+    starts = on_device.starts
     starts.make([0])
     assert search.coarsen(0)[2] == starts.known[0].n_parts == 20
     assert not starts.known[0].steps
