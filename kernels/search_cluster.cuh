@@ -339,12 +339,6 @@ __device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 
     }
 }
 
-// firsts[i] = the sum of counts[0 : i], by a block. (Kernels fit the instruction cache better if it is not inlined.)
-__device__ __noinline__ void place_counted(i64 n, u32* firsts, const u32* counts, i64* scratch) {
-    place_lists(n, firsts, scratch, [&](i64 i) { return static_cast<i64>(counts[i]); });
-    __syncthreads();
-}
-
 // Numbers the `left` clusters by their leaders; where their lists begin (as long as those of their nodes together),
 // their additive loads, and the largest size among them.
 __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j, i64 n, i64 left, i64* scratch, u64* state) {
@@ -352,10 +346,8 @@ __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j
     if (threadIdx.x == 0) state[STATE_LARGEST] = 0;
 #pragma unroll 1
     for (i64 c = threadIdx.x; c < left; c += blockDim.x) sizes[c] = out_sizes[c] = 0;
-#pragma unroll 1
-    for (i64 v = threadIdx.x; v < n; v += blockDim.x) j.settled[v] = j.leaders[v] == v;
+    place_lists(n, numbers, scratch, [&](i64 v) { return static_cast<i64>(j.leaders[v] == v); });
     __syncthreads();
-    place_counted(n, numbers, reinterpret_cast<u32*>(j.settled), scratch);
     i64 largest = 0;
 #pragma unroll 1
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
@@ -372,8 +364,16 @@ __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j
     for (i32 step = 16; step > 0; step >>= 1) largest = larger(largest, __shfl_xor_sync(ALL_LANES, largest, step));
     if ((threadIdx.x & 31) == 0) atomicMax(state + STATE_LARGEST, static_cast<u64>(largest));
     __syncthreads();
-    place_counted(left, l.node_firsts, sizes, scratch);
-    place_counted(left, l.out_firsts, out_sizes, scratch);
+    i64 before = 0, total;  // of both lists, in one word
+#pragma unroll 1
+    for (i64 base = 0; base < left; base += blockDim.x) {
+        const i64 c = base + threadIdx.x, both = c < left ? static_cast<i64>(out_sizes[c]) << 32 | sizes[c] : 0;
+        const i64 place = before + scan(Team::of_block(), both, total, scratch) - both;
+        before += total;
+        if (c >= left) continue;
+        l.node_firsts[c] = static_cast<u32>(place);
+        l.out_firsts[c] = static_cast<u32>(place >> 32);
+    }
 #pragma unroll 1
     for (i64 c = threadIdx.x; c < left; c += blockDim.x) l.node_sizes[c] = l.out_sizes[c] = 0;
 }
