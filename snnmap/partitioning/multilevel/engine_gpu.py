@@ -31,6 +31,9 @@ SEARCH_BYTES = 148 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
 three and a half times their raw pins' bytes."""
 
+LEAST_POOL = 160 << 20
+"""What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
+
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
@@ -95,7 +98,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         raw_pins = int((pins * np.maximum(sources, 1)).sum())
         self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 14 * raw_pins)
         self.planned_bytes = plan.needed
-        self.device.keep_within(plan.needed)
+        self.device.keep_within(max(plan.needed, LEAST_POOL))
         self.most_bytes = self.device.used_bytes() + plan.needed
         return self.bring(level)
 

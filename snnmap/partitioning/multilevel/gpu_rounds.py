@@ -196,7 +196,8 @@ class GpuRounds(GpuChoosing):
             places[i] = end
             end += -(-room.n_bytes // 256) * 256
             zeroed = end if room.zeroed else zeroed
-        memory = self.xp.empty(end, np.uint8)
+        some_more = _next_size(end)  # levels are alike: so the pool can give them the same block
+        memory = self.xp.empty(some_more if some_more <= self.room_bytes() else end, np.uint8)
         memory[:zeroed] = 0
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
@@ -283,6 +284,12 @@ class GpuRounds(GpuChoosing):
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
+
+
+def _next_size(n: int) -> int:
+    """At least n: of four sizes between two powers of two."""
+    step = 1 << max(n.bit_length() - 3, 0)
+    return -(-n // step) * step
 
 
 def _larger(team: int, warps: int) -> int:

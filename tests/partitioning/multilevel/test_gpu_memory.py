@@ -13,7 +13,7 @@ from snnmap.errors import EngineError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.partitioning.multilevel import engine as choice
-from snnmap.partitioning.multilevel import gpu_memory, partition_multilevel
+from snnmap.partitioning.multilevel import engine_gpu, gpu_memory, partition_multilevel
 from snnmap.partitioning.multilevel.config import PRESETS, resolve_config
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
@@ -242,12 +242,16 @@ def test_pool_at_its_limit(monkeypatch: pytest.MonkeyPatch, helps: str) -> None:
     assert pool.done == ["blocks", "limit"][: 1 + (helps != "blocks")]
 
 
-def test_the_limit_ends_with_the_work(gpu: GpuEngine) -> None:
+@pytest.mark.parametrize("least", [0, 1 << 32])
+def test_the_limit_ends_with_the_work(
+    gpu: GpuEngine, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_gpu, "LEAST_POOL", least)
     pool = cupy_on_host.get_default_memory_pool()
     level = twins.random_level(np.random.default_rng(0), n_nodes=50, n_nets=20, mean_pins=5)
     with gpu.guard():
         before = memory.live
         kept = gpu.upload(level)
-        assert pool.get_limit() == before + gpu.plan(level).lean
+        assert pool.get_limit() == before + max(gpu.plan(level).lean, least)
     assert kept.n_nodes == 50
     assert pool.get_limit() == 0

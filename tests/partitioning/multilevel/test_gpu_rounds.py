@@ -279,3 +279,10 @@ def test_costs_that_64_bits_may_not_hold(gpu: GpuEngine, monkeypatch: pytest.Mon
     found = [refined(e, *asked, overload_price=price, rounds=2) for e in (gpu, CpuEngine())]
     assert (found[0] == found[1]).all()
     assert gave_up == [True]
+
+
+@given(n=st.integers(0, 1 << 40))
+def test_sizes_are_few(n: int) -> None:
+    size = gpu_rounds._next_size(n)
+    assert n <= size <= n + n // 4 + 1
+    assert gpu_rounds._next_size(size) == size
