@@ -24,9 +24,9 @@ struct Team {
     static __device__ __forceinline__ Team of_block() { return {static_cast<i32>(blockDim.x >> 5)}; }
     __device__ __forceinline__ i32 rank() const { return threadIdx.x & (size() - 1); }
     __device__ __forceinline__ i32 size() const { return 32 * warps; }
-    __device__ __forceinline__ i32 place() const { return threadIdx.x / size(); }
-    __device__ __forceinline__ i64 index() const { return static_cast<i64>(blockIdx.x) * (blockDim.x / size()) + place(); }
-    __device__ __forceinline__ i64 number() const { return static_cast<i64>(gridDim.x) * (blockDim.x / size()); }
+    __device__ __forceinline__ i32 place() const { return threadIdx.x >> (__ffs(size()) - 1); }
+    __device__ __forceinline__ i64 index() const { return static_cast<i64>(blockIdx.x) * (blockDim.x >> (__ffs(size()) - 1)) + place(); }
+    __device__ __forceinline__ i64 number() const { return static_cast<i64>(gridDim.x) * (blockDim.x >> (__ffs(size()) - 1)); }
     __device__ __forceinline__ void sync() const { WAIT_FOR_TEAM(size() == blockDim.x ? 0 : place() + 1, size()); }
     __device__ __forceinline__ i32 warp() const { return rank() >> 5; }
     template <class T>
@@ -42,32 +42,28 @@ __device__ __forceinline__ i64 scan(Warp, i64 value, i64& total, i64*) {
     return value;
 }
 
-__device__ __noinline__ i64 scan(Team team, i64 value, i64& total, i64* scratch) {
+__device__ __forceinline__ i64 scan(Team team, i64 value, i64& total, i64* scratch) {
     i64* sums = team.share<i64>(scratch);
+    const i32 lane = threadIdx.x & 31;
     value = scan_warp(value);
-    if ((threadIdx.x & 31) == 31) sums[team.warp()] = value;
+    if (lane == 31) sums[team.warp()] = value;
     team.sync();
-    total = 0;
-#pragma unroll 1
-    for (i32 w = 0; w < team.warps; ++w) {
-        if (w == team.warp()) value += total;
-        total += sums[w];
-    }
+    const i64 up_to = scan_warp(lane < team.warps ? sums[lane] : 0), before = __shfl_sync(ALL_LANES, up_to, (team.warp() + 31) & 31);
+    total = __shfl_sync(ALL_LANES, up_to, 31);
     team.sync();
-    return value;
+    return value + (team.warp() > 0 ? before : 0);
 }
 
 // Sum over the group, known to all its threads afterwards.
 __device__ __forceinline__ i64 sum_of(Warp, i64 value, i64*) { return sum_warp(value); }
 
-__device__ __noinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
+__device__ __forceinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
     i64* sums = team.share<i64>(scratch);
+    const i32 lane = threadIdx.x & 31;
     value = sum_warp(value);
-    if ((threadIdx.x & 31) == 0) sums[team.warp()] = value;
+    if (lane == 0) sums[team.warp()] = value;
     team.sync();
-    value = 0;
-#pragma unroll 1
-    for (i32 w = 0; w < team.warps; ++w) value += sums[w];
+    value = sum_warp(lane < team.warps ? sums[lane] : 0);
     team.sync();
     return value;
 }
@@ -79,7 +75,7 @@ __device__ __forceinline__ bool any_of(Team team, bool vote, i64* scratch) { ret
 // The value of the group's first thread.
 __device__ __forceinline__ i64 value_of_first(Warp, i64 value, i64*) { return __shfl_sync(ALL_LANES, value, 0); }
 
-__device__ __noinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
+__device__ __forceinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
     i64* shared = team.share<i64>(scratch);
     if (team.rank() == 0) *shared = value;
     team.sync();
@@ -91,7 +87,7 @@ __device__ __noinline__ i64 value_of_first(Team team, i64 value, i64* scratch) {
 // The best candidate of the group, known to all its threads afterwards.
 __device__ __forceinline__ Best best_of(Warp, Best best, i64*) { return best_of_group<false>(best); }
 
-__device__ __noinline__ Best best_of(Team team, Best best, i64* scratch) {
+__device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
     Best* bests = team.share<Best>(scratch);
     best = best_of_group<false>(best);
     if ((threadIdx.x & 31) == 0) bests[team.warp()] = best;
@@ -124,7 +120,7 @@ __device__ __forceinline__ bool ranks_before(i64 gain, i32 v, i64 other_gain, i3
 // Sort n moves by falling gain, equal ones as `before` says, by a block: few by counting, a thread each, which better
 // ones there are; else bitonic, all comparisons in one direction, so that any n will do.
 template <class Before>
-__device__ __noinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
+__device__ __forceinline__ void sort_moves(i64* gains, i32* ids, i64 n, Before before) {
     const i32 FEW = 192, rank = threadIdx.x, size = blockDim.x, end = static_cast<i32>(n);
     __syncthreads();
     if (end <= FEW && end <= size) {

@@ -32,11 +32,21 @@ __device__ __forceinline__ void list_nodes(const Work& work, const u32* firsts, 
     __syncthreads();
 }
 
-// Where the lists of moves into and out of each part begin.
+// Where the lists of moves into and out of each part begin: both by one scan.
 __device__ __forceinline__ void place_moves(const Work& work) {
     const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
-    place_lists(work.in.n_parts, work.desk.first_ins, work.desk.scratch, [&](i64 p) { return n_in[p]; });
-    place_lists(work.in.n_parts, work.desk.first_outs, work.desk.scratch, [&](i64 p) { return n_out[p]; });
+    i64 before = 0, total;
+#pragma unroll 1
+    for (i32 base = 0; base < work.desk.n_parts; base += blockDim.x) {
+        const i32 p = base + threadIdx.x;
+        const i64 counts = p < work.desk.n_parts ? n_in[p] + (n_out[p] << 32) : 0;
+        const i64 firsts = before + scan(Team::of_block(), counts, total, work.desk.scratch) - counts;
+        if (p < work.desk.n_parts) {
+            work.desk.first_ins[p] = static_cast<u32>(firsts);
+            work.desk.first_outs[p] = static_cast<u32>(firsts >> 32);
+        }
+        before += total;
+    }
     __syncthreads();
 }
 

@@ -116,7 +116,7 @@ struct Telling {
 // Tells the nodes of net g what was noted.
 // Parallel over pins and sources.
 template <class G>
-__device__ __noinline__ void tell(const Rounds& in, G group, i64 g, u32* n_changes, const typename Telling<G>::Change* changes) {
+__device__ __forceinline__ void tell(const Rounds& in, G group, i64 g, u32* n_changes, const typename Telling<G>::Change* changes) {
     group.sync();
     const u32 n = *n_changes;
     group.sync();

@@ -23,8 +23,8 @@ const u32 WAITS = 1u << 30, STAYS = 1u << 31, PINS = WAITS - 1;
 
 // Memory for n entries of a row, and some more unless all rows have all they need; whether there is any left.
 template <class G>
-__device__ __noinline__ bool make_room(const Work& work, G group, i32 g, Row& row, i32 n, bool fresh, Space& space) {
-    const i32 room = !fresh ? n + n / 4 + 2 : work.all_have_room() ? smaller(work.net_size(g), work.in.n_parts) : n;
+__device__ __forceinline__ bool make_room(const Work& work, G group, i32 g, Row& row, i32 n, bool fresh, Space& space) {
+    const i32 room = !fresh ? n + n / 8 + 2 : work.all_have_room() ? smaller(work.net_size(g), work.in.n_parts) : n;
     i64 first = group.rank() == 0 ? space.take(static_cast<u32>(room)) : 0;
     first = value_of_first(group, first, work.desk.scratch);
     if (first + room > work.in.most_entries) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
 
 // Whether a pin or source of net g moved. By a group.
 template <class G>
-__device__ __noinline__ bool is_touched(const Work& work, G group, i32 g) {
+__device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
     bool some = false;
     Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, bool moved) { some |= moved; });
     return any_of(group, some, work.desk.scratch);
@@ -187,7 +187,7 @@ __device__ __forceinline__ void prepare_measurement(const Work& work) {
 // ------------------------------------------------------------------------------------ weigh
 
 // Price of a unit of each load: factor * (connectivity at the start / total of the load), rounded down.
-__device__ __noinline__ void set_prices(const Work& work, double factor, i64* prices) {
+__device__ __forceinline__ void set_prices(const Work& work, double factor, i64* prices) {
     const Progress& progress = *work.in.progress;
     for (i32 r = 0; r < N_LOADS; ++r) {
         const double worth = static_cast<double>(work.at_start) / static_cast<double>(larger(progress.totals[r], 1));
@@ -196,7 +196,7 @@ __device__ __noinline__ void set_prices(const Work& work, double factor, i64* pr
 }
 
 // Connectivity + price * overload of the last measurement, known to all threads.
-__device__ __noinline__ i64 weigh(Work& work) {
+__device__ __forceinline__ i64 weigh(Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     i64 cost = static_cast<i64>(in.progress->connectivity[work.measured & 1]), prices[N_LOADS];
@@ -224,7 +224,7 @@ __device__ __forceinline__ i64 overload(const Work& work) {
     return sum_of(Team::of_block(), over, work.desk.scratch);
 }
 
-__device__ __noinline__ void keep_best(const Work& work) {
+__device__ __forceinline__ void keep_best(const Work& work) {
 #pragma unroll 1
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) work.in.best[v] = work.in.parts[v];
 }

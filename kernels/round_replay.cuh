@@ -59,7 +59,7 @@ struct Events {
 // What n events do in order of rank: sixteen at a time by a warp, a lane for where each departs, one for where it
 // arrives. Pins and sources of all parts are kept true; `marks`, zero but then, tell who of the sixteen touches a part.
 template <bool LOADS>
-__device__ __noinline__ void replay_in_order(const Rounds& in, const Row& row, const Events& events, const i32* order, i32 n,
+__device__ __forceinline__ void replay_in_order(const Rounds& in, const Row& row, const Events& events, const i32* order, i32 n,
                                              u32* pins, u32* marks, const Sums& sources) {
     const i32 lane = threadIdx.x & 31, slot = lane & 15;
     const u32 earlier = (1u << slot) - 1;

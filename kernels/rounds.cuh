@@ -267,8 +267,8 @@ __device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit vis
         if (asks(i)) visit(i);
 }
 
-// All blocks wait for each other. (Code that is there once stays in the instruction cache.)
-__device__ __noinline__ void meet(Work& work) { work.grid.meet(); }
+// All blocks wait for each other.
+__device__ __forceinline__ void meet(Work& work) { work.grid.meet(); }
 
 // ------------------------------------------------------------------------------------ start
 

@@ -192,7 +192,7 @@ class Device:
             pool.set_limit(size=self.used_bytes() + n_bytes)
 
     def _allocate(self, n_bytes: int) -> Any:
-        """From the pool; at its limit it lets go what it only keeps, and then the limit."""
+        """From the pool; at its limit it lets go what it only keeps, and then the limit for once."""
         pool = self.xp.get_default_memory_pool()
         try:
             return pool.malloc(n_bytes)
@@ -201,8 +201,12 @@ class Device:
         try:
             return pool.malloc(n_bytes)
         except self.xp.cuda.memory.OutOfMemoryError:
+            limit = pool.get_limit()
             pool.set_limit(size=0)
-        return pool.malloc(n_bytes)
+        try:
+            return pool.malloc(n_bytes)
+        finally:
+            pool.set_limit(size=limit)
 
     @contextmanager
     def guard(self) -> Iterator[None]:

@@ -84,7 +84,7 @@ class GpuRounds(GpuChoosing):
 
     restore: Callable[[Level], Level]
     round_threads: int = 1024
-    entries_of_net: int = 16
+    entries_of_net: int = 24
     whole_rounds: bool = True
     whole_parts: int = 512
 
