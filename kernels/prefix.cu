@@ -20,8 +20,7 @@
 #include "round_choose.cuh"
 
 // The moves of this block's share of the nodes, by rank, where the share begins in `sorted`.
-__device__ __noinline__ void sort_share(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void sort_share(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     i64 first, last;
@@ -52,8 +51,7 @@ __device__ __noinline__ void sort_share(const Work& given) {
 }
 
 // Halves of all moves by part: 2 v in the list of v's part, 2 v + 1 in that of its target.
-__device__ __noinline__ void list_halves(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void list_halves(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
@@ -82,8 +80,7 @@ __device__ __noinline__ void list_halves(const Work& given) {
 
 // order[rank] = v for all moves; ranks are counted in the sorted shares.
 // Parallel over moves (a warp each) and shares, of which a lane bisects some at once, so that their loads overlap.
-__device__ __noinline__ void rank_moves(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void rank_moves(const Work& work) {
     const Rounds& in = work.in;
     const i32 SOME = 5;
     const i64 each = (in.n_nodes + gridDim.x - 1) / gridDim.x;
@@ -157,8 +154,7 @@ struct Overload {
 
 // changed[v] += by how much v's move, after all of better rank, changes the overload of its parts. A block a part: its
 // halves are sorted in shared memory; where they have no room there the block goes through all moves by rank.
-__device__ __noinline__ void change_overload(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void change_overload(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     i64 n_moves = 0;
@@ -192,8 +188,7 @@ __device__ __noinline__ void change_overload(const Work& given) {
 
 // How many moves the best prefix has, known to all threads: with the least overload left, then saving
 // most, then the shortest; 0 if nothing gets better.
-__device__ __noinline__ i64 best_prefix(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ i64 best_prefix(const Work& work) {
     const Rounds& in = work.in;
     i64* scratch = work.desk.scratch;
     const i64 over = overload(work);
@@ -235,7 +230,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
     WORK(rounds, first);
     begin(work);
     bool done = false;
-    for (; work.turn < last; ++work.turn) {
+    for (; work.turn < last; next_turn(work)) {
         done = progress.gave_up != 0;
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);

@@ -18,8 +18,7 @@
 #include "round_choose.cuh"
 
 // The part with the largest free share, by its scarcest load; known to all threads.
-__device__ __noinline__ i64 find_haven(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ i64 find_haven(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     Best best = {-(1ll << 62) * 2, 0, -1, 0};
@@ -39,8 +38,7 @@ __device__ __noinline__ i64 find_haven(const Work& given) {
 }
 
 // Moves by the part that they leave; the most that one takes from its part, of each load.
-__device__ __noinline__ void list_leavers(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void list_leavers(const Work& work) {
     const Rounds& in = work.in;
     place_moves(work);
     i64* largest = work.leaving();  // a word for each load: there are no winners to add up here
@@ -52,8 +50,7 @@ __device__ __noinline__ void list_leavers(const Work& given) {
 }
 
 // Of the moves out of a part those that take its overload away, and one more; listed by their targets.
-__device__ __noinline__ void let_leave(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void let_leave(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
@@ -72,8 +69,7 @@ __device__ __noinline__ void let_leave(const Work& given) {
 }
 
 // Of those the moves for which there is room are made.
-__device__ __noinline__ void let_enter(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void let_enter(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0;
@@ -117,7 +113,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void repair_rounds(const Rounds
         measure_again(work, moved);
         const i64 before = over;
         over = overload(work);
-        ++work.turn;
+        next_turn(work);
         stalled = !moved || (over >= before && in.may_grow != 0);
         done = over == 0 || stalled || progress.gave_up != 0;
     }

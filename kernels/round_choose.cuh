@@ -141,7 +141,9 @@ __device__ __forceinline__ void begin_turn(const Work& work, const Turn& turn, i
 // All blocks know that something moved, or that nothing did, which changes nothing.
 __device__ __forceinline__ void measure_again(Work& work, bool moved) {
     if (moved) {
-        ++work.measured;
+        __syncthreads();
+        if (threadIdx.x == 0) ++work.measured;
+        __syncthreads();
         measure(work);
     }
     meet(work);
@@ -163,7 +165,13 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     __shared__ Rounds in;                                                                                    \
     take(in, rounds);                                                                                        \
     Progress& progress = *in.progress;                                                                       \
-    Work work = {in, Desk(memory, in.n_parts, in.table_warps, in.warp_events), Grid(&progress.gate, memory, 0), first, progress.n_measured, \
-                 progress.at_start, false, false};
+    Work& work = *reinterpret_cast<Work*>(memory);                                                           \
+    if (threadIdx.x == 0) {                                                                                  \
+        const Desk desk(memory + WORK_BYTES, in.n_parts, in.table_warps, in.warp_events);                    \
+        const Work made = {in, desk, Grid(&progress.gate, memory + WORK_BYTES, 0), first, progress.n_measured, \
+                           progress.at_start, false, false};                                                 \
+        memcpy(memory, &made, sizeof made);                                                                  \
+    }                                                                                                        \
+    __syncthreads();
 
 #endif

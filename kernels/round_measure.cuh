@@ -142,8 +142,7 @@ __device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
 // Only of nets that are touched, but for the first measurement.
 // (Functions of their own keep what they know in registers.)
 template <class G>
-__device__ __noinline__ i64 fill_rows(const Work& given, G group, bool only_long) {
-    const Work work = given;
+__device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long) {
     const Rounds& in = work.in;
     Space space = {&in.progress->n_entries, static_cast<u32>(in.piece), 0, 0};
     i64 connectivity = 0;
@@ -157,8 +156,7 @@ __device__ __noinline__ i64 fill_rows(const Work& given, G group, bool only_long
 }
 
 // The table of the parts, connectivity and loads.
-__device__ __noinline__ void measure(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void measure(const Work& work) {
     const Rounds& in = work.in;
     const Team block = Team::of_block(), team = {static_cast<i32>(in.table_warps)};
     i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows(work, block, true) : 0;

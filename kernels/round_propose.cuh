@@ -212,8 +212,7 @@ __device__ __forceinline__ bool at_border_of(const Work& work, i64 v) {
 
 // Proposals of the nodes that are long, or of those that are not, by a team each.
 template <Kind KIND>
-__device__ __noinline__ void propose_by_teams(const Work& given, Team team, const Prices& prices, i32 width, bool only_long) {
-    const Work work = given;
+__device__ __noinline__ void propose_by_teams(const Work& work, Team team, const Prices& prices, i32 width, bool only_long) {
     const Rounds& in = work.in;
     const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nodes) : in.n_nodes;
     for (i64 i = team.index(); i < n; i += team.number()) {
@@ -232,8 +231,7 @@ __device__ __noinline__ void propose_by_teams(const Work& given, Team team, cons
 
 // The same by warps: one looks which of some consecutive nodes are at a border, and works on those.
 template <Kind KIND>
-__device__ __noinline__ void propose_by_warps(const Work& given, const Prices& prices, i32 width) {
-    const Work work = given;
+__device__ __noinline__ void propose_by_warps(const Work& work, const Prices& prices, i32 width) {
     const Rounds& in = work.in;
     const i64 n_warps = Warp().number(), some = smaller(32, (in.n_nodes + n_warps - 1) / n_warps);
     for (i64 base = Warp().index() * some; base < in.n_nodes; base += n_warps * some) {
@@ -255,8 +253,7 @@ __device__ __noinline__ void propose_by_warps(const Work& given, const Prices& p
 
 // The same where it is kept what nodes find, whatever their nets.
 template <Kind KIND>
-__device__ __noinline__ void propose_by_tables(const Work& given, const Prices& prices) {
-    const Work work = given;
+__device__ __noinline__ void propose_by_tables(const Work& work, const Prices& prices) {
     const auto asks = [&](i64 v) {
         const bool rests = KIND == ALONE && work.in.moved[v];
         if (rests) stay(work.in, v);

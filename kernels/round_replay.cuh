@@ -210,8 +210,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 }
 
 template <bool LOADS, class G>
-__device__ __noinline__ void replay_nets(const Work& given, G group, bool only_long) {
-    const Work work = given;
+__device__ __noinline__ void replay_nets(const Work& work, G group, bool only_long) {
     const Rounds& in = work.in;
     const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
     for (i64 i = group.index(); i < n; i += group.number()) {
@@ -267,8 +266,7 @@ __device__ __forceinline__ void replay_some(const Rounds& in, const Event* list,
 
 // The events of nets with many, four at a time a warp, over all blocks.
 template <bool LOADS>
-__device__ __noinline__ void replay_crowds(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void replay_crowds(const Work& work) {
     const Rounds& in = work.in;
     const i64 n_crowds = static_cast<i64>(work.counters().n_crowds), n_warps = Warp().number(), lane = threadIdx.x & 31;
     i64 next = Warp().index();  // of the pieces of some crowds

@@ -24,8 +24,7 @@ __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
 }
 
 // Moves that still pay when all better ones are made, listed by target; what they take from their parts.
-__device__ __noinline__ void list_winners(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void list_winners(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     place_moves(work);
@@ -42,8 +41,7 @@ __device__ __noinline__ void list_winners(const Work& given) {
 
 // Moves for which there is room are made, unless they only pay by relief and their part is too full:
 // those are listed by their origin.
-__device__ __noinline__ void let_arrive(const Work& given, bool roomy) {
-    const Work work = given;
+__device__ __noinline__ void let_arrive(const Work& work, bool roomy) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0, n_relieving = 0;
@@ -75,8 +73,7 @@ __device__ __noinline__ void let_arrive(const Work& given, bool roomy) {
 }
 
 // Moves that only pay by relief stop when their origin is relieved.
-__device__ __noinline__ void relieve(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void relieve(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
     u64 n_moved = 0;
@@ -105,7 +102,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         keep_best(work);
     }
     bool done = false;
-    for (; work.turn < last; ++work.turn) {
+    for (; work.turn < last; next_turn(work)) {
         done = since > in.patience || work.too_large || progress.gave_up != 0;
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);

@@ -159,7 +159,8 @@ struct Desk {
     }
 };
 
-// One launch as its threads see it.
+// One launch as a block sees it: in its shared memory, as what threads keep for themselves goes through local memory
+// at every call.
 struct Work {
     const Rounds& in;
     const Desk desk;
@@ -267,14 +268,22 @@ __device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit vis
         if (asks(i)) visit(i);
 }
 
+const i32 WORK_BYTES = 512;  // of a block's shared memory, first
+static_assert(sizeof(Work) <= WORK_BYTES, "room for what a block knows");
+
+__device__ __forceinline__ void next_turn(Work& work) {
+    __syncthreads();
+    if (threadIdx.x == 0) ++work.turn;
+    __syncthreads();
+}
+
 // All blocks wait for each other.
 __device__ __forceinline__ void meet(Work& work) { work.grid.meet(); }
 
 // ------------------------------------------------------------------------------------ start
 
 // Parts at the start; lists of long nets and nodes; totals of all loads and weights.
-__device__ __noinline__ void survey(const Work& given) {
-    const Work work = given;
+__device__ __noinline__ void survey(const Work& work) {
     const Rounds& in = work.in;
     i64 sums[N_LOADS + 1];
     for (i32 r = 0; r <= N_LOADS; ++r) sums[r] = 0;

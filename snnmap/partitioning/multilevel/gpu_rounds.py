@@ -18,7 +18,7 @@ from snnmap.progress import Progress
 Array = Any  # cupy.ndarray
 
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
-_SCRATCH_WORDS, _WARP_EVENTS, _PIECE = 128, 96, 64  # as in the kernels
+_SCRATCH_WORDS, _WARP_EVENTS, _PIECE, _WORK_BYTES = 128, 96, 64, 512  # as in the kernels
 _FEW_EVENTS = 1 << 19
 _MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
 _ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
@@ -218,7 +218,7 @@ class GpuRounds(GpuChoosing):
         n_items = level.n_pins + len(level.source_nodes)
         threads, team = self.round_threads, 1
         warps = threads // 32
-        free = self.device.shared_bytes - 8192 - 8 * _SCRATCH_WORDS - 4 * warps
+        free = self.device.shared_bytes - 8192 - _WORK_BYTES - 8 * _SCRATCH_WORDS - 4 * warps
         free -= (8 * (n_additive + n_distinct) + 16) * n_parts
         table = 4 * max(4, 2 + 2 * n_distinct) * n_parts
         wanted = min(max(n_items // max(level.n_nets, 1), _WARP_EVENTS), _MOST_WARP_EVENTS)
