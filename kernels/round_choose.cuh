@@ -99,13 +99,12 @@ __device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
 
 // ------------------------------------------------------------------------------------ a launch
 
-// The struct of a launch in shared memory, where reading its fields costs little.
-__device__ __forceinline__ void take(Rounds& in, const Rounds* rounds) {
-    const u64* from = reinterpret_cast<const u64*>(rounds);
-    u64* into = reinterpret_cast<u64*>(&in);
+// Copies a struct of 8-byte words; by some threads, or by this one.
+template <class T>
+__device__ __forceinline__ void copy_words(const T& from, T& into, u32 first = 0, u32 step = 1) {
+    const u64* words = reinterpret_cast<const u64*>(&from);
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < sizeof(Rounds) / sizeof(u64); i += blockDim.x) into[i] = from[i];
-    __syncthreads();
+    for (u32 i = first; i < sizeof(T) / sizeof(u64); i += step) reinterpret_cast<u64*>(&into)[i] = words[i];
 }
 
 // Where a launch goes on: at turn `first`. The first launch measures.
@@ -163,14 +162,15 @@ __device__ __forceinline__ void end(Work& work, bool done) {
 #define WORK(rounds, first)                                                                                  \
     DYNAMIC_SHARED(memory);                                                                                  \
     __shared__ Rounds in;                                                                                    \
-    take(in, rounds);                                                                                        \
+    copy_words(*rounds, in, threadIdx.x, blockDim.x);                                                        \
+    __syncthreads();                                                                                         \
     Progress& progress = *in.progress;                                                                       \
     Work& work = *reinterpret_cast<Work*>(memory);                                                           \
     if (threadIdx.x == 0) {                                                                                  \
         const Desk desk(memory + WORK_BYTES, in.n_parts, in.table_warps, in.warp_events);                    \
         const Work made = {in, desk, Grid(&progress.gate, memory + WORK_BYTES, 0), first, progress.n_measured, \
                            progress.at_start, false, false};                                                 \
-        memcpy(memory, &made, sizeof made);                                                                  \
+        copy_words(made, work);                                                                              \
     }                                                                                                        \
     __syncthreads();
 

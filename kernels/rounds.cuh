@@ -162,7 +162,7 @@ struct Desk {
 // One launch as a block sees it: in its shared memory, as what threads keep for themselves goes through local memory
 // at every call.
 struct Work {
-    const Rounds& in;
+    const Rounds& in;  // in shared memory, too
     const Desk desk;
     Grid grid;
     i64 turn;
@@ -269,7 +269,7 @@ __device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit vis
 }
 
 const i32 WORK_BYTES = 512;  // of a block's shared memory, first
-static_assert(sizeof(Work) <= WORK_BYTES, "room for what a block knows");
+static_assert(sizeof(Work) <= WORK_BYTES && sizeof(Work) % sizeof(u64) == 0, "room for what a block knows");
 
 __device__ __forceinline__ void next_turn(Work& work) {
     __syncthreads();
