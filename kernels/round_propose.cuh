@@ -180,6 +180,22 @@ __device__ __forceinline__ void propose_by_found(const Work& work, const Prices&
     });
 }
 
+// Whether v may move: where no part's find, whatever joining it costs, is worth what keeps v where it is, and there is
+// no overload to relieve, it need not be asked. That is most nodes of a partition that is nearly final. By a warp.
+__device__ __forceinline__ bool may_move(const Work& work, const Prices& prices, i32 v) {
+    const Rounds& in = work.in;
+    const i32 a = in.parts[v], n_parts = work.desk.n_parts;
+    const i64 *row = found_by(in, v, 0), *held = work.loads(work.measured) + static_cast<i64>(a) * N_LOADS;
+    const i64 here = Place(row + a * PLACE_WORDS).value - Place(row + (n_parts + 1) * PLACE_WORDS).value;
+    bool some = false;
+    for (i32 r = 0; r < N_LOADS; ++r) some |= held[r] > in.limits[r];
+    for (i32 p = Warp().rank(); p < n_parts; p += Warp().size()) {
+        const i64 found = Place(row + p * PLACE_WORDS).value;
+        some |= p != a && found != 0 && (found - here) * 64 >= -prices.slack * here;
+    }
+    return __ballot_sync(ALL_LANES, some) != 0;
+}
+
 // Whether a strict proposal may move v.
 __device__ __forceinline__ bool overfull(const Work& work, i64 v) {
     const i64* held = work.loads(work.measured) + static_cast<i64>(work.in.parts[v]) * N_LOADS;
@@ -260,7 +276,13 @@ __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& p
         work.in.moved[v] = false;
         return !rests;
     };
-    for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) { propose_by_found<KIND>(work, prices, static_cast<i32>(v)); });
+    const bool many = work.in.n_nodes > 8 * Warp().number();  // for a warp, so that asking first pays
+    for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) {
+        if (!many || may_move(work, prices, static_cast<i32>(v)))
+            propose_by_found<KIND>(work, prices, static_cast<i32>(v));
+        else if (Warp().rank() == 0)
+            stay(work.in, v);
+    });
 }
 
 // Proposals of all nodes by what their nets sum up to.
