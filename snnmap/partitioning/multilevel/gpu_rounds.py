@@ -264,6 +264,7 @@ class GpuRounds(GpuChoosing):
         most_entries += piece * n_warps
         most_events = min(3 * n_items, self.slice_items // 2, max(n_items // 4, _FEW_EVENTS))
         own_events = most_events // (2 * n_warps) if most_events < 3 * n_items else 0
+        own_events = min(own_events, 4 * size.events)  # the order of all lies in shared memory
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
