@@ -179,10 +179,10 @@ PRESETS: dict[str, Config] = {
     "quality": Config(
         compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
         search=SearchConfig(
-            newcomers=48,
-            population=48,
+            newcomers=96,
+            population=96,
             batch=32,
-            generations=60,
+            generations=90,
             restarts=6,
             deep=0,
             deep_growth=4.0,
