@@ -83,7 +83,7 @@ class SearchConfig:
 
     newcomers: int = 44
     population: int = 16
-    batch: int = 56
+    batch: int = 52
     generations: int = 2
     shrink: float = 0.4
     growth: float = 4.0

@@ -27,7 +27,7 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-SEARCH_BYTES = 148 << 20
+SEARCH_BYTES = 140 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
 three and a half times their raw pins' bytes."""
 
@@ -119,7 +119,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
             sums = sum_on_device(self.device, on_device)
             if sums[0][level.resources.shape[1] :].max(initial=0) < 1 << 31:
                 memory = min(self.search_bytes, self.device.free_bytes() // 4)
-                self.device.keep_within(self.planned_bytes + memory)
+                self.device.keep_within(max(self.planned_bytes, LEAST_POOL) + memory)
                 rest = (limits, config, max_parts, sums, memory, self.search_threads)
                 return GpuSearch(self.device, self._upload, on_device, *rest)
         return Search(self.download(level), limits, config, max_parts)
