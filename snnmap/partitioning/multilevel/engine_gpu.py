@@ -63,6 +63,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self.device = Device()
         self.xp = self.device.xp
         self.reason = f"GPU {self.device.name}"
+        self._scratch = self.xp.empty(0, np.uint8)
         self._upload = Uploader(self.xp)
         with self.device.guard():
             for source, kernel in (("rows", "sum_rows"), ("lists", "list_rows_of")):
@@ -89,6 +90,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
             EngineError: too little memory, with the numbers.
         """
         plan = self.plan(level, work)
+        if plan.mode.spills:
+            self._scratch = self.xp.empty(0, np.uint8)
+            plan = self.plan(level, work)
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
@@ -118,11 +122,22 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
             on_device = self.bring(level)
             sums = sum_on_device(self.device, on_device)
             if sums[0][level.resources.shape[1] :].max(initial=0) < 1 << 31:
-                memory = min(self.search_bytes, self.device.free_bytes() // 4)
-                self.device.keep_within(max(self.planned_bytes, LEAST_POOL) + memory)
-                rest = (limits, config, max_parts, sums, memory, self.search_threads)
+                rest = (limits, config, max_parts, sums, self._borrow, self.search_threads)
                 return GpuSearch(self.device, self._upload, on_device, *rest)
         return Search(self.download(level), limits, config, max_parts)
+
+    def _borrow(self, least: int, wanted: int) -> Array:
+        """Memory for the search (uint8), `least` bytes or, if it may have more, up to `wanted`.
+
+        The engine keeps it for the next partition: freed and asked for again, it would be in pieces.
+        """
+        free = self.device.free_bytes() + len(self._scratch)
+        size = max(least, min(wanted, self.search_bytes, free // 4))
+        if len(self._scratch) < size:
+            self._scratch = self.xp.empty(0, np.uint8)
+            self.device.keep_within(max(self.planned_bytes, LEAST_POOL) + size)
+            self._scratch = self.xp.empty(size, np.uint8)
+        return self._scratch[:size]
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""

@@ -6,7 +6,7 @@ partitions start with (``gpu_hierarchies.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +46,7 @@ class GpuSearch(Search):
         config: SearchConfig,
         max_parts: int | None,
         sums: tuple[Array, Array],
-        memory: int,
+        borrow: Callable[[int, int], Array],
         threads: int,
     ):
         """Prepare the level for all individuals.
@@ -59,12 +59,12 @@ class GpuSearch(Search):
             config: of the search.
             max_parts: most parts allowed, or None.
             sums: see :class:`Search`.
-            memory: bytes that all blocks together may take, but one at least does.
+            borrow: memory (uint8) of the first number of bytes at least, of the second if it may be.
             threads: of a block.
         """
         super().__init__(level, limits, config, max_parts, sums)
         self._upload = upload
-        self._device, self._xp, self._memory, self._threads = device, device.xp, memory, threads
+        self._device, self._xp, self._borrow, self._threads = device, device.xp, borrow, threads
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
         self._defines = defines_of(level)
@@ -76,7 +76,6 @@ class GpuSearch(Search):
             kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
         )
         self.starts = Starts(device, upload, self, threads)
-        self._scratch = self._xp.empty(0, self._xp.uint8)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         arrays = (factors, np.asarray(limits, np.int64), self.totals)
         self._factors, self._limits, self._totals = (upload(array) for array in arrays)
@@ -150,11 +149,8 @@ class GpuSearch(Search):
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         each = self._scratch_bytes(most)
-        if len(self._scratch) < each:  # once: later generations have about as many parts
-            at_once = min(max(config.newcomers, config.batch), device.multiprocessors)
-            self._scratch = xp.empty(0, xp.uint8)
-            self._scratch = xp.empty(max(each, min(at_once * each, self._memory)), xp.uint8)
-        blocks = min(len(tasks), device.multiprocessors, len(self._scratch) // each)
+        scratch = self._borrow(each, each * min(len(tasks), device.multiprocessors))
+        blocks = min(len(tasks), device.multiprocessors, len(scratch) // each)
         width = 2 + len(self.limits)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
@@ -176,7 +172,7 @@ class GpuSearch(Search):
             self._totals,
             made,
             results,
-            self._scratch,
+            scratch,
             each,
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
