@@ -27,7 +27,7 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-SEARCH_BYTES = 140 << 20
+SEARCH_BYTES = 136 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
 three and a half times their raw pins' bytes."""
 
@@ -91,7 +91,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         """
         plan = self.plan(level, work)
         if plan.mode.spills:
-            self._scratch = self.xp.empty(0, np.uint8)
+            self.release()
             plan = self.plan(level, work)
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
@@ -125,6 +125,11 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
                 rest = (limits, config, max_parts, sums, self._borrow, self.search_threads)
                 return GpuSearch(self.device, self._upload, on_device, *rest)
         return Search(self.download(level), limits, config, max_parts)
+
+    def release(self) -> None:
+        """Give back what is kept on the device for the next partition."""
+        self._scratch = self.xp.empty(0, np.uint8)
+        self.xp.get_default_memory_pool().free_all_blocks()
 
     def _borrow(self, least: int, wanted: int) -> Array:
         """Memory for the search (uint8), `least` bytes or, if it may have more, up to `wanted`.
