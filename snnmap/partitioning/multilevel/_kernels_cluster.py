@@ -151,6 +151,8 @@ def join_nodes(loads, targets, keys, shared, limits, cap, target, leaders):
             free[n_free] = v
             n_free += 1
     for turn in range(_ROUNDS + 1):
+        if left <= target:
+            break
         n_joining = 0
         if turn == 0:
             for i in range(n_free):
@@ -205,8 +207,6 @@ def join_nodes(loads, targets, keys, shared, limits, cap, target, leaders):
                 loads[u, r] += loads[v, r]
             for c in range(n_distinct):
                 loads[u, n_loads - n_distinct + c] -= shared[v, c]
-        if left <= target:
-            break
         kept = 0
         for i in range(n_free):
             if not settled[free[i]]:
