@@ -99,9 +99,9 @@ __device__ __forceinline__ Best best_of(Team team, Best best, i64* scratch) {
     return best;
 }
 
-// firsts[i] = count_of(0) + .. + count_of(i - 1) for n lists, by a block.
+// firsts[i] = count_of(0) + .. + count_of(i - 1) for n lists, by a block; returns the sum of all.
 template <class Count>
-__device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Count count_of) {
+__device__ __forceinline__ i64 place_lists(i64 n, u32* firsts, i64* scratch, Count count_of) {
     i64 before = 0, total;
 #pragma unroll 1
     for (i64 base = 0; base < n; base += blockDim.x) {
@@ -110,6 +110,7 @@ __device__ __forceinline__ void place_lists(i64 n, u32* firsts, i64* scratch, Co
         if (i < n) firsts[i] = static_cast<u32>(before + sum - count);
         before += total;
     }
+    return before;
 }
 
 // Whether a move comes before another: by falling gain, then by id.

@@ -9,6 +9,7 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "search_level.cuh"
+#include "search_rating.cuh"
 #include "search_cluster.cuh"
 
 // What all hierarchies of a launch share.

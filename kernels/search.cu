@@ -5,7 +5,9 @@
 // map's, then the nodes themselves. Its tables lie in global memory (a few megabytes that stay in the L2 cache), what
 // concerns parts in shared memory; it waits for nothing but its own barriers.
 #include "common.cuh"
+#include "block.cuh"
 #include "search_level.cuh"
+#include "search_fill.cuh"
 #include "search_tables.cuh"
 #include "search_moves.cuh"
 
@@ -49,7 +51,7 @@ __device__ __forceinline__ void set_parts(Table& t, i64 n_parts) {
 
 // Numbers the parts that are left, and measures the partition: result = (parts, connectivity, overloads).
 __device__ void judge(const Fine& f, const Graph& g, const Scratch& s, Table& t, i32* parts, i64* result) {
-    i64* ranks = s.numbers;
+    u32* ranks = s.numbers;
     for (i32 p = threadIdx.x; p < t.n_parts; p += blockDim.x) ranks[p] = 0;
     __syncthreads();
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) ranks[parts[v]] = 1;
@@ -70,7 +72,7 @@ __device__ void judge(const Fine& f, const Graph& g, const Scratch& s, Table& t,
 
 // Clusters of the nodes that lie together in both partitions, by their pair of parts; returns how many.
 __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const i32* second, i64 k, i64 other_k) {
-    i64* numbers = s.numbers;
+    u32* numbers = s.numbers;
     for (i64 i = threadIdx.x; i < k * other_k; i += blockDim.x) numbers[i] = 0;
     __syncthreads();
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) numbers[first[v] * other_k + second[v]] = 1;

@@ -58,7 +58,7 @@ struct Scratch {
     i32* freed;    // [n * N_DISTINCT] counts of these nets
     i32* brought;  // [n * N_DISTINCT] counts of all its nets
     i32 *moved, *origins, *turns, *queue, *clusters, *coarse_parts;  // [n]
-    i64* numbers;  // [most pairs of parts + 1]
+    u32* numbers;  // [most pairs of parts + 1]
     Mark* marks;  // [n_pins + n_sources]
 };
 
@@ -115,7 +115,7 @@ __device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_pa
     Scratch s;
     s.coarse = cut_graph(memory, f);
     s.gains = cut<i64>(memory, f.n * most_parts);
-    s.numbers = cut<i64>(memory, most_parts * most_parts + 1);
+    s.numbers = cut<u32>(memory, most_parts * most_parts + 1);
     s.stays = cut<i64>(memory, f.n);
     s.marks = cut<Mark>(memory, f.n_pins + f.n_sources);
     s.covered = cut<i32>(memory, f.n * most_parts * N_DISTINCT);
@@ -135,26 +135,10 @@ __device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_pa
 // ------------------------------------------------------------------------------------ blocks
 
 // values[i] becomes the sum of those before it, values[n] the sum of all.
-template <class T>
-__device__ __noinline__ void scan_block(T* values, i64 n) {
-    __shared__ i64 sums[32];
-    const i32 lane = lane_index(), warp = warp_index();
-    i64 carry = 0;
-    for (i64 base = 0; base < n; base += blockDim.x) {
-        const i64 i = base + threadIdx.x;
-        const i64 own = i < n ? static_cast<i64>(values[i]) : 0;
-        const i64 total = scan_warp(own);
-        if (lane == 31) sums[warp] = total;
-        __syncthreads();
-        i64 before = carry;
-        for (i32 w = 0; w < n_warps(); ++w) {
-            if (w < warp) before += sums[w];
-            carry += sums[w];
-        }
-        if (i < n) values[i] = static_cast<T>(before + total - own);
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) values[n] = static_cast<T>(carry);
+__device__ __noinline__ void scan_block(u32* values, i64 n) {
+    __shared__ i64 scratch[SCRATCH_WORDS];
+    const i64 all = place_lists(n, values, scratch, [&](i64 i) { return static_cast<i64>(values[i]); });
+    if (threadIdx.x == 0) values[n] = static_cast<u32>(all);
     __syncthreads();
 }
 
@@ -196,7 +180,7 @@ __device__ __forceinline__ void each_net(const Fine& f, Work work) {
 // looks at it.
 __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n, Graph& g, u32* shared) {
     const i32 lane = lane_index(), words = words_of(n), n_teams = blockDim.x / TEAM;
-    i32 *degrees = reinterpret_cast<i32*>(shared + n_teams * words), *outs = degrees + n + 1;
+    u32 *degrees = shared + n_teams * words, *outs = degrees + n + 1;
     if (threadIdx.x == 0) g.n = n;
     for (i32 i = threadIdx.x; i < n_teams * words + 2 * (n + 1); i += blockDim.x) shared[i] = 0;
     for (i32 i = threadIdx.x; i < n * N_ADDITIVE; i += blockDim.x) g.resources[i] = 0;
@@ -223,7 +207,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
             if (fresh) {
                 const i64 place = end + __popc(votes & ((1u << lane) - 1));
                 g.net_pins[place] = c;
-                g.ranks[place] = atomicAdd(degrees + c, 1);
+                g.ranks[place] = static_cast<i32>(atomicAdd(degrees + c, 1u));
             }
             end += __popc(votes);
         }
@@ -236,7 +220,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
                 i64 same = first_source;
                 while (clusters[f.source_nodes[same]] != c) ++same;
                 if (same == s) {
-                    g.source_ranks[s] = atomicAdd(outs + c, 1);
+                    g.source_ranks[s] = static_cast<i32>(atomicAdd(outs + c, 1u));
                 } else {
                     g.source_nodes[s] = -1;
                     add64(g.source_weights + same, f.source_weights[s]);
@@ -259,8 +243,8 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
     scan_block(degrees, n);
     scan_block(outs, n);
     for (i32 i = threadIdx.x; i <= n; i += blockDim.x) {
-        g.node_offsets[i] = degrees[i];
-        g.out_offsets[i] = outs[i];
+        g.node_offsets[i] = static_cast<i32>(degrees[i]);
+        g.out_offsets[i] = static_cast<i32>(outs[i]);
     }
     each_net(f, [&](i64 net, i32 rank, i32 size) {
         if (net < 0) return;
@@ -269,7 +253,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
         for (i64 s = f.source_offsets[net] + rank; s < f.source_offsets[net + 1]; s += size) {
             const i32 c = g.source_nodes[s];
             if (c < 0) continue;
-            const i32 place = outs[c] + g.source_ranks[s];
+            const u32 place = outs[c] + g.source_ranks[s];
             g.out_nets[place] = static_cast<i32>(net);
             g.out_gains[place] = g.source_gains[s];
         }

@@ -136,10 +136,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
 
         The engine keeps it for the next partition: freed and asked for again, it would be in pieces.
         """
-        free = self.device.free_bytes() + len(self._scratch)
-        size = max(least, min(wanted, self.search_bytes, free // 4))
+        size = max(least, min(wanted, self.search_bytes))
         if len(self._scratch) < size:
             self._scratch = self.xp.empty(0, np.uint8)
+            size = max(least, min(size, self.device.free_bytes() // 4))
             self.device.keep_within(max(self.planned_bytes, LEAST_POOL) + size)
             self._scratch = self.xp.empty(size, np.uint8)
         return self._scratch[:size]

@@ -187,8 +187,9 @@ class GpuSearch(Search):
         n, n_nets, n_pins, n_sources = self._fine[-4:]
         n_distinct = self.level.counts.shape[1]
         gains, pairs = n * most_parts, most_parts**2 + 1
-        words = (gains, pairs, n, 2 * (n_pins + n_sources))
+        words = (gains, n, 2 * (n_pins + n_sources))
         halves = (
+            pairs,
             gains * n_distinct,
             *2 * (n * n_distinct,),
             *6 * (n,),

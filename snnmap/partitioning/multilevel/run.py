@@ -61,11 +61,6 @@ class Run:
     progress: Progress
     clock: Clock
 
-    @property
-    def level(self) -> Level:
-        """The finest level, whole."""
-        return self.finest.level
-
     def weigh(self, parts: Array, n_parts: int) -> State:
         """Measure a partition of the finest level."""
         return weigh(self.engine, self.finest.slim, self.limits, parts, n_parts)

@@ -14,10 +14,10 @@ from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_hierarchies import Starts
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Search
 from tests.emulator.starting import KINDS, start_gpu
-from tests.partitioning.multilevel.twins import random_level
+from tests.partitioning.multilevel.twins import random_level, small_level, tight_limits
 
 CONFIG = SearchConfig(hierarchies=3)
 
@@ -35,9 +35,7 @@ def compare(
     max_parts: int | None = None,
 ) -> Starts:
     """Make all hierarchies on both, two launches on the device, and compare every level of use."""
-    totals = np.concatenate([level.resources.sum(axis=0), 2 * level.counts.sum(axis=0)])
-    limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
-    limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
+    limits = tight_limits(level, n_parts)
     search = Search(level, limits, config, max_parts)
     on_device = gpu.searcher(gpu.upload(level), limits, config, max_parts)
     assert isinstance(on_device, GpuSearch)
@@ -85,15 +83,7 @@ def test_same_clusters_as_on_the_host(
     blocks: int,
 ) -> None:
     """Crews of one block that make one hierarchy after the other, of one, and of two and a block too many."""
-    level = random_level(
-        np.random.default_rng(seed),
-        n_nodes=sizes[0],
-        n_nets=sizes[1],
-        mean_pins=sizes[2],
-        mean_sources=3,
-        n_additive=n_loads[0],
-        n_distinct=n_loads[1],
-    )
+    level = small_level(seed, sizes, n_loads)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu.device, "multiprocessors", blocks)
         compare(gpu, level, n_parts, max_parts=max_parts)

@@ -13,10 +13,10 @@ from snnmap.partitioning.multilevel import engine_gpu
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
-from snnmap.partitioning.multilevel.level import UNLIMITED, Level
+from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Search
 from tests.emulator.starting import KINDS, start_gpu
-from tests.partitioning.multilevel.twins import random_level
+from tests.partitioning.multilevel.twins import random_level, small_level, tight_limits
 
 BRIEF = SearchConfig(newcomers=5, population=4, batch=3, generations=2)
 
@@ -29,9 +29,7 @@ def gpu(request: pytest.FixtureRequest) -> GpuEngine:
 def compare(
     gpu: GpuEngine, level: Level, n_parts: int, config: SearchConfig, max_parts: int | None = None
 ) -> None:
-    totals = np.concatenate([level.resources.sum(axis=0), 2 * level.counts.sum(axis=0)])
-    limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
-    limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
+    limits = tight_limits(level, n_parts)
     expected = Search(level, limits, config, max_parts).run(level.n_nodes)
     search = gpu.searcher(gpu.upload(level), limits, config, max_parts)
     assert isinstance(search, GpuSearch)
@@ -56,15 +54,7 @@ def test_same_partition_as_on_the_host(
     n_parts: int,
     max_parts: int | None,
 ) -> None:
-    level = random_level(
-        np.random.default_rng(seed),
-        n_nodes=sizes[0],
-        n_nets=sizes[1],
-        mean_pins=sizes[2],
-        mean_sources=3,
-        n_additive=n_loads[0],
-        n_distinct=n_loads[1],
-    )
+    level = small_level(seed, sizes, n_loads)
     compare(gpu, level, n_parts, BRIEF, max_parts)
 
 

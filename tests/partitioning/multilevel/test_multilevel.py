@@ -309,7 +309,7 @@ def test_neurons_of_a_large_network_stay_in_their_chunks(
     sizes: list[int] = []
 
     def solve_levels(run: Any, levels: Any, seed: int) -> tuple[Any, bool]:
-        sizes.append(run.level.n_nodes)
+        sizes.append(run.finest.slim.n_nodes)
         parts, ok = solve(run, levels, seed)
         return parts, ok and valid
 

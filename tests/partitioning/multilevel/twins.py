@@ -68,6 +68,27 @@ def random_level(
     return with_lists(level)
 
 
+def small_level(seed: int, sizes: tuple[int, int, int], n_loads: tuple[int, int]) -> Level:
+    """A level with (nodes, nets, mean pins) and (additive, distinct) loads as drawn, and many sources."""
+    return random_level(
+        np.random.default_rng(seed),
+        n_nodes=sizes[0],
+        n_nets=sizes[1],
+        mean_pins=sizes[2],
+        mean_sources=3,
+        n_additive=n_loads[0],
+        n_distinct=n_loads[1],
+    )
+
+
+def tight_limits(level: Level, n_parts: int) -> Array:
+    """int64[n_loads]: with which about so many parts are needed; where nodes are odd, every other load is unlimited."""
+    totals = np.concatenate([level.resources.sum(axis=0), 2 * level.counts.sum(axis=0)])
+    limits = np.asarray(totals * 5 // (4 * n_parts) + 8, np.int64)
+    limits[1::2] = np.where(level.n_nodes % 2, UNLIMITED, limits[1::2])
+    return limits
+
+
 def flatten(rows: list[Array]) -> tuple[Array, Array]:
     """(int64 offsets, int32 items) of rows."""
     offsets = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
