@@ -52,7 +52,7 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
             if (!strict) gain -= prices.of[r] * smaller(over, more);
         }
         if (strict && !fits) continue;
-        const u64 tie = scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), static_cast<u64>(prices.seed));
+        const u64 tie = scramble(static_cast<u64>(work.name_of(p) * 1000003 + v), static_cast<u64>(prices.seed));
         const Best candidate = {gain, tie, p, 0};
         if (!best.below(candidate)) continue;
         best = candidate;

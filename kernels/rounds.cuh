@@ -78,6 +78,7 @@ struct Rounds {
     double overload_factor;
     i64 patience, may_grow;  // whether there may be more parts
     const i32* start;  // parts
+    const i32* names;  // of parts, which break ties, ascending; null: their numbers
     i32 *parts, *best;
     bool* moved;  // in the last round; they rest in the next one, but not with the scheme "sequence"
     i32 *targets, *moves;  // -1: none; the latter: (part << 16) + target
@@ -197,6 +198,7 @@ struct Work {
     __device__ __forceinline__ i64 n_nets_of(i64 v) const {
         return in.node_offsets[v + 1] - in.node_offsets[v] + in.out_offsets[v + 1] - in.out_offsets[v];
     }
+    __device__ __forceinline__ i64 name_of(i32 p) const { return in.names != nullptr ? in.names[p] : p; }
     __device__ __forceinline__ i64 additive(i64 v, i32 r) const { return in.resources[v * N_ADDITIVE + r]; }
     __device__ __forceinline__ i64 incoming(i64 v, i32 r) const {
         return r < N_ADDITIVE ? additive(v, r) : in.incoming[v * N_DISTINCT + r - N_ADDITIVE];

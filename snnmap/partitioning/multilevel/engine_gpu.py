@@ -98,12 +98,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         self.spills, self.slice_items, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
-        pins, sources = np.diff(level.net_offsets), np.diff(level.source_offsets)
-        raw_pins = int((pins * np.maximum(sources, 1)).sum())
-        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 14 * raw_pins)
-        self.planned_bytes = plan.needed
-        self.device.keep_within(max(plan.needed, LEAST_POOL))
-        self.most_bytes = self.device.used_bytes() + plan.needed
+        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
+        self.planned_bytes = plan.most
+        self.device.keep_within(max(plan.most, LEAST_POOL))
+        self.most_bytes = self.device.used_bytes() + plan.most
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:

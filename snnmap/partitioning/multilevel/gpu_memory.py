@@ -2,7 +2,7 @@
 
 Lean: the finest level's lists by net stay on the device while coarser levels are worked on, one at
 a time with its lists by node. Short: what is not worked on goes to host memory, and moves are
-replayed in smaller pieces.
+replayed in smaller pieces. Either way arrays may take more where the device has plenty (`Plan.most`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ KEPT_PINS = (
 _LEAST_SLICE, _SHORT_SLICE = 1 << 21, 1 << 15  # items, unless the network is large
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _SCRATCH, _SHORT_SCRATCH = 1 << 28, 1 << 24  # bytes of hash tables in global memory
+_MOST = 8  # times the raw pins' bytes, where the device has twice that free
 
 
 class Mode(NamedTuple):
@@ -56,6 +57,7 @@ class Plan(NamedTuple):
 
     Attributes:
         lean, short: bytes at the peak in either mode.
+        raw: bytes of all pins, those of each source apart.
         modes: both modes.
         free: bytes that arrays may take now.
         network: its size in words.
@@ -64,6 +66,7 @@ class Plan(NamedTuple):
 
     lean: int
     short: int
+    raw: int
     modes: tuple[Mode, Mode]
     free: int
     network: str
@@ -78,6 +81,15 @@ class Plan(NamedTuple):
     def needed(self) -> int:
         """Bytes at the peak of what is chosen."""
         return self.lean if self.lean <= self.free else self.short
+
+    @property
+    def most(self) -> int:
+        """Bytes that arrays may take: more than is needed where there is plenty.
+
+        What nodes find in parts is kept then, and not summed up anew in every round.
+        """
+        plenty = 0 if self.mode.spills else min(_MOST * self.raw, self.free // 2)
+        return max(self.needed, plenty)
 
     @property
     def mode(self) -> Mode:
@@ -120,11 +132,19 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
     return Plan(
         needed_bytes(level, lean, work),
         needed_bytes(level, short, work),
+        raw_bytes(level),
         (lean, short),
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
         device,
     )
+
+
+def raw_bytes(level: Level) -> int:
+    """4 bytes for each pin and source of the h-edges, shared pins counted for each source."""
+    n_sources = np.diff(level.source_offsets)
+    n_pins = int((np.diff(level.net_offsets) * np.maximum(n_sources, 1)).sum())
+    return 4 * (n_pins + len(level.source_nodes))
 
 
 def needed_bytes(level: Level, mode: Mode, work: Work) -> int:

@@ -80,6 +80,7 @@ class GpuRounds(GpuChoosing):
         whole_rounds: whether to do so at all.
         whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
             tables for more leave too few warps on a multiprocessor.
+        gapless_parts: so many parts or more are numbered without those that are empty.
     """
 
     restore: Callable[[Level], Level]
@@ -87,6 +88,7 @@ class GpuRounds(GpuChoosing):
     entries_of_net: int = 24
     whole_rounds: bool = True
     whole_parts: int = 512
+    gapless_parts: int = 256
 
     def refine_rounds(
         self,
@@ -153,7 +155,11 @@ class GpuRounds(GpuChoosing):
         may_grow: bool = False,
     ) -> Played | None:
         """What a kernel made of the parts; None if it cannot take them or gave up."""
-        level, _, parts, n_parts = where
+        level, limits, parts, n_parts = where
+        names = None
+        if n_parts >= self.gapless_parts and name != "repair_rounds":  # that fills empty ones
+            names, parts = self._close_gaps(parts, n_parts)
+            n_parts = len(names)
         xp, blocks = self.xp, self.device.multiprocessors
         size = self._fit_tables(level, n_parts)
         n_items = level.n_pins + len(level.source_nodes)
@@ -161,14 +167,15 @@ class GpuRounds(GpuChoosing):
         if not self.whole_rounds or not fits:
             return None
         result = xp.empty_like(parts)
-        fields = self._spare(self._fields(where, name, size, result))
+        numbered = limits, parts, n_parts, names
+        fields = self._spare(self._fields(level, numbered, name, size, result))
         if not any(isinstance(field, Room) and field.optional for field in fields):
             if n_parts > self.whole_parts:
                 return None
             level = self.restore(level)  # what nodes find is summed up by their nets
-            fields = self._spare(self._fields((level, *where[1:]), name, size, result))
+            fields = self._spare(self._fields(level, numbered, name, size, result))
         if not turns or progress.expired():
-            return Played(parts, 0, False)
+            return Played(where[2], 0, False)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
         struct, told = self._lay_out(fields, turns)
         kernel = self.device.kernel(_SOURCES[name], name, defines_of(level))
@@ -186,7 +193,16 @@ class GpuRounds(GpuChoosing):
                 return None
             if words[_DONE] or progress.expired():
                 break
+        result = result if names is None else names[result]
         return Played(result, int(words[_N_TURNS]), bool(words[_STALLED]))
+
+    def _close_gaps(self, parts: Array, n_parts: int) -> tuple[Array, Array]:
+        """(int32[n]: the parts that have nodes, ascending; int32[n_nodes]: which of these each node is in)."""
+        xp = self.xp
+        taken = xp.zeros(n_parts, xp.int32)
+        taken[parts] = 1
+        numbers = (xp.cumsum(taken) - 1).astype(xp.int32)
+        return xp.flatnonzero(taken).astype(xp.int32), numbers[parts]
 
     def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
         """(the struct and its turns, words of the last field, which keeps the memory of all rooms)."""
@@ -233,13 +249,14 @@ class GpuRounds(GpuChoosing):
 
     def _fields(
         self,
-        where: tuple[Level, Array, Array, int],
+        level: Level,
+        numbered: tuple[Array, Array, int, Array | None],
         name: str,
         size: Size,
         result: Array,
     ) -> list[Any]:
-        """The struct `Rounds` of the kernels."""
-        level, limits, parts, n_parts = where
+        """The struct `Rounds` of the kernels; `numbered`: limits, parts, how many, their names."""
+        limits, parts, n_parts, names = numbered
         n, n_nets, n_loads, n_distinct = (
             level.n_nodes,
             level.n_nets,
@@ -278,8 +295,8 @@ class GpuRounds(GpuChoosing):
         if name == "refine_by_prefix":
             ranking = (words, Room(8 * blocks), ids)
         return [
-            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, *both, Room(n), ids, ids, words, words, words,
-            distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
+            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, Room(n), ids, ids,
+            words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
             Room(len(level.source_nodes)), most_entries, piece, Room(_EVENT * most_events),
             most_events, self.few_events, size.events, own_events, Room(8 * n_nets), words, ids, Room(8 * n), *ranking,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),

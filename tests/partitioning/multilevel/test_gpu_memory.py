@@ -199,6 +199,13 @@ def test_plan_of_large_reservoirs() -> None:
         assert 3 * raw < plan.lean < 4 * raw
         assert 2 * raw < plan.short < 3.3 * raw
         assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
+        assert plan.most == 8 * raw  # where twice that is free
+        for free, most in (
+            (10 * raw, 5 * raw),
+            (plan.lean, plan.lean),
+            (plan.lean - 1, plan.short),
+        ):
+            assert plan_memory(level, free, "some GPU", Work(least_parts=n // 1024)).most == most
         crowded = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n))
         assert crowded.lean > 16 * 4096**2
 
@@ -254,6 +261,6 @@ def test_the_limit_ends_with_the_work(
     with gpu.guard():
         before = memory.live
         kept = gpu.upload(level)
-        assert pool.get_limit() == before + max(gpu.plan(level).lean, least)
+        assert pool.get_limit() == before + max(gpu.plan(level).most, least)
     assert kept.n_nodes == 50
     assert pool.get_limit() == 0

@@ -184,6 +184,37 @@ def test_many_parts_take_one_step_after_the_other_where_memory_is_short(
         assert gave_up[-1] is gives_up
 
 
+@pytest.mark.parametrize("blocks", [1, 7, 38])
+def test_all_moves_by_rank(gpu: GpuEngine, blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every block sorts its share of the nodes, then shares are merged, six at a time."""
+    monkeypatch.setattr(gpu.device, "multiprocessors", blocks)
+    for n_nodes in (30, 700):
+        level = twins.random_level(
+            np.random.default_rng(blocks), n_nodes=n_nodes, n_nets=400, mean_pins=4
+        )
+        asked = (level, 2, 5, SCHEMES["sequence"])
+        found = refined(gpu, *asked, rounds=3)
+        assert (found == refined(CpuEngine(), *asked, rounds=3)).all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_empty_parts_are_left_out(
+    gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ties are broken by the numbers that parts had."""
+    sizes = []
+    fit = gpu._fit_tables
+    monkeypatch.setattr(gpu, "_fit_tables", lambda *asked: sizes.append(asked[1]) or fit(*asked))
+    level = twins.random_level(np.random.default_rng(3), n_nodes=40, n_nets=300, mean_pins=4)
+    same = {"net_weights": 3000, "source_weights": 500, "out_weights": 500}  # many ties
+    level = level._replace(**{k: np.full_like(getattr(level, k), w) for k, w in same.items()})
+    for gapless, expected in ((1, True), (60, True), (61, False)):
+        monkeypatch.setattr(gpu, "gapless_parts", gapless)
+        asked, free = (level, 3, 60, SCHEMES[scheme]), {"schedule": (0.0,)}
+        assert (refined(gpu, *asked, **free) == refined(CpuEngine(), *asked, **free)).all()
+        assert (sizes[-1] < 60) is expected
+
+
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
 @settings(max_examples=15)
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
