@@ -68,6 +68,19 @@ __device__ __forceinline__ i64 sum_of(Team team, i64 value, i64* scratch) {
     return value;
 }
 
+// The bits that are set for any thread of a team.
+__device__ __forceinline__ u64 any_bits_of(Team team, u64 bits, i64* scratch) {
+    u64* shared = team.share<u64>(scratch);
+    const i32 lane = threadIdx.x & 31;
+    for (i32 step = 16; step > 0; step >>= 1) bits |= __shfl_xor_sync(ALL_LANES, bits, step);
+    if (lane == 0) shared[team.warp()] = bits;
+    team.sync();
+    bits = lane < team.warps ? shared[lane] : 0;
+    for (i32 step = 16; step > 0; step >>= 1) bits |= __shfl_xor_sync(ALL_LANES, bits, step);
+    team.sync();
+    return bits;
+}
+
 __device__ __forceinline__ bool any_of(Warp, bool vote, i64*) { return __ballot_sync(ALL_LANES, vote) != 0; }
 
 __device__ __forceinline__ bool any_of(Team team, bool vote, i64* scratch) { return sum_of(team, vote, scratch) != 0; }

@@ -5,48 +5,48 @@
 //   measure   rows of the pins-per-part table, loads                            (nets, nodes)
 //   propose   every node's best move in isolation                               (nodes)
 //   replay    what each saves, brings and takes after all moves of better rank  (nets)
-//   sort      the moves of a block's share of the nodes; halves listed by part  (nodes)
+//   sort      of many moves a share for each block; halves listed by part       (moves)
 //   rank      the place of each move among all of them                          (moves)
 //   weigh     by how much each half of a move changes its part's overload       (parts)
-//   choose    the best prefix, found by every block for itself, is made         (moves)
+//   look      the best prefix that ends in a block's share                      (moves)
+//   choose    the best of those, found by every block for itself, is made       (moves)
 #include "common.cuh"
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_lists.cuh"
 #include "round_found.cuh"
 #include "round_measure.cuh"
+#include "round_move.cuh"
+#include "round_twins.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
 #include "round_choose.cuh"
 
-// The moves of this block's share of the nodes, by rank, where the share begins in `sorted`.
+const i64 COUNTED = 8192;  // so many moves are ranked by comparing all pairs
+
+__device__ __forceinline__ i64 n_moves_of(const Work& work) { return static_cast<i64>(work.counters().n_proposed); }
+
+// The moves of this block's share of the list, by rank, where the share begins in `sorted`.
 __device__ __noinline__ void sort_share(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     i64 first, last;
-    work.grid.share(in.n_nodes, first, last);
-    i64 n_moves = 0;
-    for (i64 v = first + threadIdx.x; v < last; v += blockDim.x) n_moves += in.targets[v] >= 0;
-    const bool fits = sum_of(Team::of_block(), n_moves, desk.scratch) <= desk.sortable();
+    work.grid.share(n_moves_of(work), first, last);
+    const i64 n = last - first;
+    const bool fits = n <= desk.sortable();
     i64* gains = fits ? reinterpret_cast<i64*>(desk.events) : in.sorted_gains + first;
     i32* ids = fits ? reinterpret_cast<i32*>(gains + desk.sortable()) : in.sorted + first;
-    if (threadIdx.x == 0) *desk.cursors = 0;
-    __syncthreads();
-    for (i64 v = first + threadIdx.x; v < last; v += blockDim.x) {
-        in.changed[v] = 0;
-        if (in.targets[v] < 0) continue;
-        const u32 place = atomicAdd(desk.cursors, 1u);
-        gains[place] = in.gains[v];
-        ids[place] = static_cast<i32>(v);
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        gains[i] = in.sorted_gains[first + i];
+        ids[i] = in.proposed[first + i];
     }
-    __syncthreads();
-    const i64 n = *desk.cursors;
     sort_moves(gains, ids, n, ById());
+    __syncthreads();
     for (i64 i = threadIdx.x; fits && i < n; i += blockDim.x) {
         in.sorted_gains[first + i] = gains[i];
         in.sorted[first + i] = ids[i];
     }
-    if (threadIdx.x == 0) in.chunks[blockIdx.x] = n;
     __syncthreads();
 }
 
@@ -54,10 +54,11 @@ __device__ __noinline__ void sort_share(const Work& work) {
 __device__ __noinline__ void list_halves(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out();
+    const i64 *n_in = work.wanted_in(), *n_out = work.wanted_out(), n_moves = n_moves_of(work);
     place_lists(in.n_parts, desk.first_ins, desk.scratch, [&](i64 p) { return n_in[p] + n_out[p]; });
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
-        if (in.targets[v] < 0) continue;
+    for (i64 i = work.thread(); i < n_moves; i += work.n_threads()) {
+        const i64 v = in.proposed[i];
+        in.changed[v] = 0;
         atomicAdd(desk.ins + in.targets[v], 1u);
         atomicAdd(desk.ins + in.parts[v], 1u);
     }
@@ -68,8 +69,8 @@ __device__ __noinline__ void list_halves(const Work& work) {
         desk.ins[p] = 0;
     }
     __syncthreads();
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
-        if (in.targets[v] < 0) continue;
+    for (i64 i = work.thread(); i < n_moves; i += work.n_threads()) {
+        const i64 v = in.proposed[i];
         in.halves[atomicAdd(desk.outs + in.targets[v], 1u)] = static_cast<i32>(2 * v + 1);
         in.halves[atomicAdd(desk.outs + in.parts[v], 1u)] = static_cast<i32>(2 * v);
     }
@@ -78,56 +79,74 @@ __device__ __noinline__ void list_halves(const Work& work) {
     __syncthreads();
 }
 
-// order[rank] = v for all moves; ranks are counted in the sorted shares.
-// Parallel over moves (a warp each) and shares, of which a lane bisects some at once, so that their loads overlap.
-__device__ __noinline__ void rank_moves(const Work& work) {
+// How many of all moves come before one: by comparisons. By a warp.
+__device__ __forceinline__ i64 count_better(const Work& work, i64 gain, i32 v) {
+    const Rounds& in = work.in;
+    const i64 n = n_moves_of(work);
+    i64 rank = 0;
+#pragma unroll 4
+    for (i64 i = Warp().rank(); i < n; i += 32) rank += ranks_before(in.sorted_gains[i], in.proposed[i], gain, v);
+    return sum_warp(rank);
+}
+
+// The same by bisection of the sorted shares, of which a lane bisects some at once, so that their loads overlap.
+__device__ __forceinline__ i64 bisect_shares(const Work& work, i64 gain, i32 v) {
     const Rounds& in = work.in;
     const i32 SOME = 5;
-    const i64 each = (in.n_nodes + gridDim.x - 1) / gridDim.x;
-    for (i64 at = Group<false>::index(); at < in.n_nodes; at += Group<false>::number()) {
-        const i64 own = at / each;
-        if (at - own * each >= in.chunks[own]) continue;
-        const i64 gain = in.sorted_gains[at];
-        const i32 v = in.sorted[at];
-        i64 rank = 0;
-        for (i64 base = Group<false>::rank(); base < gridDim.x; base += 32 * SOME) {
-            i32 low[SOME], high[SOME];
-            bool more = false;
+    const i64 n = n_moves_of(work), each = (n + gridDim.x - 1) / gridDim.x;
+    i64 rank = 0;
+    for (i64 base = Warp().rank(); base < gridDim.x; base += 32 * SOME) {
+        i32 low[SOME], high[SOME];
+        bool more = false;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) {
+            const i64 first = smaller((base + 32 * k) * each, n);
+            low[k] = static_cast<i32>(first);
+            high[k] = base + 32 * k < gridDim.x ? static_cast<i32>(smaller(first + each, n)) : low[k];
+            rank -= low[k];
+            more |= low[k] < high[k];
+        }
+        while (more) {
+            i64 gains[SOME];
+            i32 ids[SOME];
 #pragma unroll
             for (i32 k = 0; k < SOME; ++k) {
-                const i64 chunk = smaller(base + 32 * k, gridDim.x);
-                low[k] = static_cast<i32>(chunk * each);
-                high[k] = low[k] + (chunk < gridDim.x ? static_cast<i32>(in.chunks[chunk]) : 0);
-                rank -= low[k];
+                if (low[k] >= high[k]) continue;
+                const i32 middle = (low[k] + high[k]) >> 1;
+                gains[k] = in.sorted_gains[middle];
+                ids[k] = in.sorted[middle];
+            }
+            more = false;
+#pragma unroll
+            for (i32 k = 0; k < SOME; ++k) {
+                if (low[k] >= high[k]) continue;
+                const i32 middle = (low[k] + high[k]) >> 1;
+                if (ranks_before(gains[k], ids[k], gain, v))
+                    low[k] = middle + 1;
+                else
+                    high[k] = middle;
                 more |= low[k] < high[k];
             }
-            while (more) {
-                i64 gains[SOME];
-                i32 ids[SOME];
-#pragma unroll
-                for (i32 k = 0; k < SOME; ++k) {
-                    if (low[k] >= high[k]) continue;
-                    const i32 middle = (low[k] + high[k]) >> 1;
-                    gains[k] = in.sorted_gains[middle];
-                    ids[k] = in.sorted[middle];
-                }
-                more = false;
-#pragma unroll
-                for (i32 k = 0; k < SOME; ++k) {
-                    if (low[k] >= high[k]) continue;
-                    const i32 middle = (low[k] + high[k]) >> 1;
-                    if (ranks_before(gains[k], ids[k], gain, v))
-                        low[k] = middle + 1;
-                    else
-                        high[k] = middle;
-                    more |= low[k] < high[k];
-                }
-            }
-#pragma unroll
-            for (i32 k = 0; k < SOME; ++k) rank += low[k];
         }
-        rank = sum_warp(rank);
-        if (Group<false>::rank() == 0) in.order[rank] = v;
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) rank += low[k];
+    }
+    return sum_warp(rank);
+}
+
+// order[ranks[v]] = v for all moves. Parallel over moves, a warp each.
+__device__ __noinline__ void rank_moves(const Work& work) {
+    const Rounds& in = work.in;
+    const i64 n = n_moves_of(work);
+    const bool counted = n <= COUNTED;
+    const i32* ids = counted ? in.proposed : in.sorted;
+    for (i64 i = Warp().index(); i < n; i += Warp().number()) {
+        const i64 gain = in.sorted_gains[i];
+        const i32 v = ids[i];
+        const i64 rank = counted ? count_better(work, gain, v) : bisect_shares(work, gain, v);
+        if (Warp().rank() != 0) continue;
+        in.order[rank] = v;
+        in.ranks[v] = static_cast<i32>(rank);
     }
 }
 
@@ -152,26 +171,36 @@ struct Overload {
     }
 };
 
+// Words of shared memory of a block where events lie.
+__device__ __forceinline__ i64 n_event_words(const Desk& desk) { return desk.capacity(Team::of_block()) * (sizeof(Event) / 4); }
+
 // changed[v] += by how much v's move, after all of better rank, changes the overload of its parts. A block a part: its
-// halves are sorted in shared memory; where they have no room there the block goes through all moves by rank.
+// halves are put in order by a bit for each rank; where that has no room in shared memory the block goes through all moves.
 __device__ __noinline__ void change_overload(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    i64 n_moves = 0;
-    for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n_moves += in.chunks[i];
-    n_moves = sum_of(Team::of_block(), n_moves, desk.scratch);
+    const i64 n_moves = n_moves_of(work), n_words = (n_moves + 31) >> 5;
+    u32 *bits = reinterpret_cast<u32*>(desk.events), *before = bits + n_words;
+    i32* halves = reinterpret_cast<i32*>(before + n_words);
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = desk.first_ins[p];
         if (n == 0) continue;
         Overload part(work, p);
-        if (n <= desk.sortable()) {
-            i64* gains = reinterpret_cast<i64*>(desk.events);
-            i32* halves = reinterpret_cast<i32*>(gains + desk.sortable());
+        if (2 * n_words + n <= n_event_words(desk)) {
+            for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) bits[w] = 0;
+            __syncthreads();
             for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-                halves[i] = in.halves[first + i];
-                gains[i] = in.gains[halves[i] >> 1];
+                const i32 rank = in.ranks[in.halves[first + i] >> 1];
+                atomicOr(bits + (rank >> 5), 1u << (rank & 31));
             }
-            sort_moves(gains, halves, n, ById());
+            __syncthreads();
+            place_lists(n_words, before, desk.scratch, [&](i64 w) { return static_cast<i64>(__popc(bits[w])); });
+            __syncthreads();
+            for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+                const i32 half = in.halves[first + i], rank = in.ranks[half >> 1];
+                halves[before[rank >> 5] + __popc(bits[rank >> 5] & ((1u << (rank & 31)) - 1))] = half;
+            }
+            __syncthreads();
             for (i64 base = 0; base < n; base += blockDim.x) {
                 const i64 i = base + threadIdx.x;
                 part.add(i < n ? halves[i] >> 1 : 0, i >= n ? 0 : halves[i] & 1 ? 1 : -1);
@@ -186,42 +215,52 @@ __device__ __noinline__ void change_overload(const Work& work) {
     }
 }
 
-// How many moves the best prefix has, known to all threads: with the least overload left, then saving
-// most, then the shortest; 0 if nothing gets better.
-__device__ __noinline__ i64 best_prefix(const Work& work) {
+// What a share of the moves by rank changes of overload and saves, and of its prefixes the best one, if there is any:
+// with the least overload left, then saving most, then the shortest.
+struct Look {
+    i64 changed, saved, best_changed, best_saved, best;
+};
+
+const u64 SIGN = 1ull << 63;  // so that unsigned comparisons order signed numbers
+
+// Of the share of this block.
+__device__ __noinline__ void look_at_share(const Work& work) {
     const Rounds& in = work.in;
     i64* scratch = work.desk.scratch;
-    const i64 over = overload(work);
-    i64 n = 0;
-    for (i64 i = threadIdx.x; i < gridDim.x; i += blockDim.x) n += in.chunks[i];
-    n = sum_of(Team::of_block(), n, scratch);
-    const u64 sign = 1ull << 63;  // so that unsigned comparisons order signed numbers
-    const i32 SOME = 4;  // moves of a thread, one after the other
+    i64 first, last, changed = 0, saved = 0, total;
+    work.grid.share(n_moves_of(work), first, last);
     Best best = {-(1ll << 62), 0, -1, 0};
-    i64 after = over, saved = 0, total;
-    for (i64 base = 0; base < n; base += SOME * blockDim.x) {
-        const i64 first = base + SOME * threadIdx.x;
-        i64 changes[SOME], gains[SOME], left = 0, gained = 0;
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) {
-            const i64 v = first + k < n ? in.order[first + k] : -1;
-            left += changes[k] = v >= 0 ? in.changed[v] : 0;
-            gained += gains[k] = v >= 0 ? in.later[v] : 0;
-        }
-        left = after + scan(Team::of_block(), left, total, scratch) - left;
-        after += total;
-        gained = saved + scan(Team::of_block(), gained, total, scratch) - gained;
+    for (i64 base = first; base < last; base += blockDim.x) {
+        const i64 i = base + threadIdx.x, v = i < last ? in.order[i] : -1;
+        const i64 left = changed + scan(Team::of_block(), v >= 0 ? in.changed[v] : 0, total, scratch);
+        changed += total;
+        const i64 gained = saved + scan(Team::of_block(), v >= 0 ? in.later[v] : 0, total, scratch);
         saved += total;
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) {
-            left += changes[k];
-            gained += gains[k];
-            const Best candidate = {-left, static_cast<u64>(gained) ^ sign, static_cast<i32>(first + k), 0};
-            if (first + k < n && best.below(candidate)) best = candidate;
-        }
+        const Best candidate = {-left, static_cast<u64>(gained) ^ SIGN, static_cast<i32>(i), 0};
+        if (v >= 0 && best.below(candidate)) best = candidate;
     }
     best = best_of(Team::of_block(), best, scratch);
-    const bool better = -best.value < over || (-best.value == over && static_cast<i64>(best.tie ^ sign) > 0);
+    if (threadIdx.x == 0) in.looks[blockIdx.x] = {changed, saved, -best.value, static_cast<i64>(best.tie ^ SIGN), best.id};
+}
+
+// How many moves the best prefix of all has, known to all threads; 0 if nothing gets better.
+__device__ __noinline__ i64 best_prefix(const Work& work) {
+    i64* scratch = work.desk.scratch;
+    const i64 over = overload(work);
+    Best best = {-(1ll << 62), 0, -1, 0};
+    i64 after = over, saved = 0, total;
+    for (i64 base = 0; base < gridDim.x; base += blockDim.x) {
+        Look look = {0, 0, 0, 0, -1};
+        if (base + threadIdx.x < gridDim.x) look = work.in.looks[base + threadIdx.x];
+        const i64 left = after + scan(Team::of_block(), look.changed, total, scratch) - look.changed + look.best_changed;
+        after += total;
+        const i64 gained = saved + scan(Team::of_block(), look.saved, total, scratch) - look.saved + look.best_saved;
+        saved += total;
+        const Best candidate = {-left, static_cast<u64>(gained) ^ SIGN, static_cast<i32>(look.best), 0};
+        if (look.best >= 0 && best.below(candidate)) best = candidate;
+    }
+    best = best_of(Team::of_block(), best, scratch);
+    const bool better = -best.value < over || (-best.value == over && static_cast<i64>(best.tie ^ SIGN) > 0);
     return best.id >= 0 && better ? best.id + 1 : 0;
 }
 
@@ -235,26 +274,24 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         if (done) break;
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<REPLAYED>(work, turn);
-        work.grid.meet();
+        meet(work);
         replay_all<true>(work);
-        sort_share(work);
+        if (n_moves_of(work) > COUNTED) sort_share(work);
         list_halves(work);
-        work.grid.meet();
+        meet(work);
         if (work.counters().n_crowds != 0) replay_crowds<true>(work);
         rank_moves(work);
-        work.grid.meet();
+        meet(work);
         change_overload(work);
-        work.grid.meet();
+        meet(work);
+        look_at_share(work);
+        meet(work);
         const i64 n = best_prefix(work);
         done = turn.cold != 0 && n == 0;
         if (done) break;
-        for (i64 i = work.thread(); i < n; i += work.n_threads()) {
-            const i32 v = in.order[i];
-            in.parts[v] = in.targets[v];
-            in.moved[v] = true;
-        }
-        work.grid.meet();
-        measure_again(work, n != 0);
+        for (i64 i = work.thread(); i < n; i += work.n_threads()) move(work, in.order[i]);
+        meet(work);
+        measure_again(work, in.order, n);
     }
     end(work, done);
 }

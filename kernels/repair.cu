@@ -11,10 +11,14 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_lists.cuh"
 #include "round_found.cuh"
 #include "round_measure.cuh"
+#include "round_move.cuh"
+#include "round_twins.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
+#include "round_accept.cuh"
 #include "round_choose.cuh"
 
 // The part with the largest free share, by its scarcest load; known to all threads.
@@ -42,11 +46,12 @@ __device__ __noinline__ void list_leavers(const Work& work) {
     const Rounds& in = work.in;
     place_moves(work);
     i64* largest = work.leaving();  // a word for each load: there are no winners to add up here
-    const auto origin = [&](i64 v) { return in.targets[v] >= 0 ? in.parts[v] : -1; };
-    list_nodes(work, work.desk.first_outs, work.n_out(), in.halves + in.n_nodes, origin);
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
-        for (i32 r = 0; in.targets[v] >= 0 && r < N_LOADS; ++r)
+    list_nodes(work, work.desk.first_outs, work.n_out(), in.halves + in.n_nodes, [&](i64 v) { return in.parts[v]; });
+    for (i64 i = work.thread(); i < static_cast<i64>(work.counters().n_proposed); i += work.n_threads()) {
+        const i64 v = in.proposed[i];
+        for (i32 r = 0; r < N_LOADS; ++r)
             if (work.outgoing(v, r) > largest[r]) atomicMax(largest + r, work.outgoing(v, r));
+    }
 }
 
 // Of the moves out of a part those that take its overload away, and one more; listed by their targets.
@@ -61,7 +66,7 @@ __device__ __noinline__ void let_leave(const Work& work) {
             enough[r] = over > 0 ? over + larger(work.leaving()[r], 1) : 1ll << 60;
         }
         const auto amount = [&](i64 v, i32 r) { return work.outgoing(v, r); };
-        accept_prefix(work, in.halves + in.n_nodes + first, n, first, enough, amount, [&](i64 v) {
+        accept_prefix(work, in.halves + in.n_nodes + first, n, enough, amount, [&](i64 v) {
             const i32 b = in.targets[v];
             in.halves[work.desk.first_ins[b] + atomicAdd(reinterpret_cast<u64*>(work.n_in() + b), 1ull)] = static_cast<i32>(v);
         });
@@ -72,24 +77,16 @@ __device__ __noinline__ void let_leave(const Work& work) {
 __device__ __noinline__ void let_enter(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
-    u64 n_moved = 0;
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = work.desk.first_ins[p];
         i64 room[N_LOADS];
         for (i32 r = 0; r < N_LOADS; ++r) room[r] = larger(in.limits[r] - loads[p * N_LOADS + r], 0);
         const auto amount = [&](i64 v, i32 r) { return work.incoming(v, r); };
-        const auto enter = [&](i64 v) {
-            move(in, v, n_moved);
-        };
-        // Equal gains in the order in which the twin lists them: by the part that they leave.
-        const auto before = [&](i32 v, i32 other) {
-            const i32 a = in.parts[v], b = in.parts[other];
-            return a != b ? a < b : v < other;
-        };
-        accept_prefix(work, in.halves + first, n, first, room, amount, enter, before);
+        const auto enter = [&](i64 v) { move_and_list(work, v); };
+        // Equal gains in the order in which the twin lists them: by the part that they leave (who has moved is in another by now).
+        const auto tie = [&](i64 v) { return static_cast<u64>(in.moves[v] >> 16) << 32 | static_cast<u64>(v); };
+        accept_prefix(work, in.halves + first, n, room, amount, enter, tie);
     }
-    n_moved = sum_of(Team::of_block(), n_moved, work.desk.scratch);
-    if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
 }
 
 // Rounds first .. last - 1, until all parts are valid or a round freed nothing and either another part may
@@ -110,7 +107,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void repair_rounds(const Rounds
         let_enter(work);
         meet(work);
         const bool moved = work.counters().n_moved != 0;
-        measure_again(work, moved);
+        measure_again(work, in.sorted, static_cast<i64>(work.counters().n_moved));
         const i64 before = over;
         over = overload(work);
         next_turn(work);

@@ -1,30 +1,31 @@
-// Rounds in one launch: moves listed by part, and the best of them for which there is room; a launch as a
-// whole.
+// Rounds in one launch: moves listed by part, moves made; a launch as a whole.
 #ifndef SNNMAP_ROUND_CHOOSE_CUH
 #define SNNMAP_ROUND_CHOOSE_CUH
 
-// Lists nodes by part: v in the list of part key(v), unless that is -1; the lists begin at `firsts`,
+// Lists nodes with a move by part: v in the list of part key(v), unless that is -1; the lists begin at `firsts`,
 // n_listed (0 before) = their lengths. By all blocks.
 template <class Key>
 __device__ __forceinline__ void list_nodes(const Work& work, const u32* firsts, i64* n_listed, i32* list, Key key) {
     const Desk& desk = work.desk;
+    const i32* proposed = work.in.proposed;
+    const i64 n = static_cast<i64>(work.counters().n_proposed);
 #pragma unroll 1
-    for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
-        const i32 p = key(v);
+    for (i64 i = work.thread(); i < n; i += work.n_threads()) {
+        const i32 p = key(proposed[i]);
         if (p >= 0) atomicAdd(desk.ins + p, 1u);
     }
     __syncthreads();
 #pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        const u64 n = desk.ins[p];
-        if (n != 0) desk.outs[p] = firsts[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(n_listed + p), n));
+        const u64 own = desk.ins[p];
+        if (own != 0) desk.outs[p] = firsts[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(n_listed + p), own));
         desk.ins[p] = 0;
     }
     __syncthreads();
 #pragma unroll 1
-    for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) {
-        const i32 p = key(v);
-        if (p >= 0) list[atomicAdd(desk.outs + p, 1u)] = static_cast<i32>(v);
+    for (i64 i = work.thread(); i < n; i += work.n_threads()) {
+        const i32 v = proposed[i], p = key(v);
+        if (p >= 0) list[atomicAdd(desk.outs + p, 1u)] = v;
     }
     __syncthreads();
 #pragma unroll 1
@@ -50,51 +51,23 @@ __device__ __forceinline__ void place_moves(const Work& work) {
     __syncthreads();
 }
 
-// take(v) for those of n listed moves up to which, best first (equal ones as `before` says), all amounts
-// fit into the room; by a block.
-template <class Amount, class Take, class Before>
-__device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
-                                              Amount amount, Take take, Before before_equal) {
+// Moves v, by a thread; loads of resources follow.
+__device__ __forceinline__ void move(const Work& work, i64 v) {
     const Rounds& in = work.in;
-    i64* gains = reinterpret_cast<i64*>(work.desk.events);
-    i32* ids = reinterpret_cast<i32*>(gains + work.desk.sortable());
-    if (n > work.desk.sortable()) {
-        gains = in.sorted_gains + place;
-        ids = in.sorted + place;
+    const i64 a = in.parts[v], b = in.targets[v];
+    i64* loads = work.loads(work.measured + 1);
+    in.parts[v] = static_cast<i32>(b);
+    in.moved[v] = static_cast<i32>(work.turn) + 1;
+    for (i32 r = 0; r < N_ADDITIVE; ++r) {
+        add64(loads + a * N_LOADS + r, -work.additive(v, r));
+        add64(loads + b * N_LOADS + r, work.additive(v, r));
     }
-    if (n == 0) return;
-#pragma unroll 1
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-        ids[i] = list[i];
-        gains[i] = in.gains[list[i]];
-    }
-    sort_moves(gains, ids, n, before_equal);
-    i64 before[N_LOADS], total;
-    for (i32 r = 0; r < N_LOADS; ++r) before[r] = 0;
-#pragma unroll 1
-    for (i64 base = 0; base < n; base += blockDim.x) {
-        const i64 i = base + threadIdx.x, v = i < n ? ids[i] : -1;
-        bool fits = v >= 0;
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 sum = scan(Team::of_block(), v >= 0 ? amount(v, r) : 0, total, work.desk.scratch);
-            fits &= before[r] + sum <= room[r];
-            before[r] += total;
-        }
-        if (fits) take(v);
-    }
-    __syncthreads();
 }
 
-template <class Amount, class Take>
-__device__ __forceinline__ void accept_prefix(const Work& work, const i32* list, i64 n, i64 place, const i64* room,
-                                              Amount amount, Take take) {
-    accept_prefix(work, list, n, place, room, amount, take, ById());
-}
-
-__device__ __forceinline__ void move(const Rounds& in, i64 v, u64& n_moved) {
-    in.parts[v] = in.targets[v];
-    in.moved[v] = true;
-    ++n_moved;
+// The same, and lists it in `sorted`.
+__device__ __forceinline__ void move_and_list(const Work& work, i64 v) {
+    move(work, v);
+    work.in.sorted[atomicAdd(&work.counters().n_moved, 1ull)] = static_cast<i32>(v);
 }
 
 // ------------------------------------------------------------------------------------ a launch
@@ -115,6 +88,7 @@ __device__ __forceinline__ void begin(Work& work) {
         return;
     }
     survey(work);
+    if (work.in.segments != nullptr) list_segments(work);
     forget_found(work);
     meet(work);
     work.finds = can_find(work.in);
@@ -137,9 +111,18 @@ __device__ __forceinline__ void begin_turn(const Work& work, const Turn& turn, i
     propose_all<KIND>(work, prices);
 }
 
-// All blocks know that something moved, or that nothing did, which changes nothing.
-__device__ __forceinline__ void measure_again(Work& work, bool moved) {
-    if (moved) {
+// What the n listed nodes that moved have changed; if nothing moved, nothing has. Proposals are forgotten.
+__device__ __forceinline__ void measure_again(Work& work, const i32* movers, i64 n) {
+    const Rounds& in = work.in;
+    const i64 n_proposed = static_cast<i64>(work.counters().n_proposed);
+#pragma unroll 1
+    for (i64 i = work.thread(); i < n_proposed; i += work.n_threads()) in.moves[in.proposed[i]] = -1;
+    if (n != 0 && in.segments != nullptr) {
+#pragma unroll 1
+        for (i64 i = Warp().index(); i < n; i += Warp().number()) list_nets_of(work, Warp(), movers[i], CHANGED);
+        meet(work);
+    }
+    if (n != 0) {
         __syncthreads();
         if (threadIdx.x == 0) ++work.measured;
         __syncthreads();

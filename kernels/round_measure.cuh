@@ -134,7 +134,8 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
 template <class G>
 __device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
     bool some = false;
-    Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, bool moved) { some |= moved; });
+    const i32 now = static_cast<i32>(work.turn) + 1;
+    Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, i32 moved) { some |= moved == now; });
     return any_of(group, some, work.desk.scratch);
 }
 
@@ -143,19 +144,19 @@ __device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
 // (Functions of their own keep what they know in registers.)
 template <class G>
 __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long) {
-    const Rounds& in = work.in;
-    Space space = {&in.progress->n_entries, static_cast<u32>(in.piece), 0, 0};
+    Space space = {&work.in.progress->n_entries, static_cast<u32>(work.in.piece), 0, 0};
     i64 connectivity = 0;
-    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
-    for (i64 i = group.index(); i < n; i += group.number()) {
-        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
-        if (!only_long && work.net_size(g) > work.long_net()) continue;
-        if (work.measured == 0 || is_touched(work, group, g)) fill_row(work, group, g, space, connectivity);
+    const bool fresh = work.measured == 0;
+    const NetList nets(work, only_long, fresh ? nullptr : work.counters().n_changed);
+    for (i64 i = group.index(); i < nets.n; i += group.number()) {
+        const i32 g = nets.at(i);
+        if (nets.skips(g)) continue;
+        if (fresh || nets.is_listed || is_touched(work, group, g)) fill_row(work, group, g, space, connectivity);
     }
     return connectivity;
 }
 
-// The table of the parts, connectivity and loads.
+// The table of the parts, connectivity and loads: those of resources only at first, as moves change them.
 __device__ __noinline__ void measure(const Work& work) {
     const Rounds& in = work.in;
     const Team block = Team::of_block(), team = {static_cast<i32>(in.table_warps)};
@@ -165,19 +166,19 @@ __device__ __noinline__ void measure(const Work& work) {
     __syncthreads();
     const Sums loads = work.desk.loads();
 #pragma unroll 1
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads())
+    for (i64 v = work.thread(); work.measured == 0 && v < in.n_nodes; v += work.n_threads())
         for (i32 r = 0; r < N_ADDITIVE; ++r) loads.add(in.parts[v] * N_LOADS + r, work.additive(v, r));
     connectivity = sum_of(block, connectivity, work.desk.scratch);
     if (threadIdx.x == 0) add64(reinterpret_cast<i64*>(in.progress->connectivity) + (work.measured & 1), connectivity);
     work.flush(work.loads(work.measured));
 }
 
-// What the next measurement adds to: additive loads are counted anew.
+// What the next measurement adds to.
 __device__ __forceinline__ void prepare_measurement(const Work& work) {
     const i64 now = work.measured, next = now + 1;
 #pragma unroll 1
     for (i64 i = work.thread(); i < work.in.n_parts * N_LOADS; i += work.n_threads())
-        work.loads(next)[i] = i % N_LOADS < N_ADDITIVE ? 0 : work.loads(now)[i];
+        work.loads(next)[i] = work.loads(now)[i];
     u64* connectivity = work.in.progress->connectivity;
     if (work.thread() == 0) connectivity[next & 1] = connectivity[now & 1];
 }

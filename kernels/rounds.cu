@@ -13,14 +13,18 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_lists.cuh"
 #include "round_found.cuh"
 #include "round_measure.cuh"
+#include "round_move.cuh"
+#include "round_twins.cuh"
 #include "round_propose.cuh"
 #include "round_replay.cuh"
+#include "round_accept.cuh"
 #include "round_choose.cuh"
 
 __device__ __forceinline__ bool wins(const Rounds& in, i64 v) {
-    return in.targets[v] >= 0 && in.later[v] + in.gains[v] - in.plain_gains[v] > 0;
+    return in.later[v] + in.gains[v] - in.plain_gains[v] > 0;
 }
 
 // Moves that still pay when all better ones are made, listed by target; what they take from their parts.
@@ -31,7 +35,8 @@ __device__ __noinline__ void list_winners(const Work& work) {
     const Sums taken = desk.loads();
     list_nodes(work, desk.first_ins, work.n_in(), in.halves, [&](i64 v) { return wins(in, v) ? in.targets[v] : -1; });
 #pragma unroll 1
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
+    for (i64 i = work.thread(); i < static_cast<i64>(work.counters().n_proposed); i += work.n_threads()) {
+        const i64 v = in.proposed[i];
         if (!wins(in, v)) continue;
         for (i32 r = 0; r < N_LOADS; ++r) taken.add(in.parts[v] * N_LOADS + r, work.outgoing(v, r));
         work.counters().winning = 1;
@@ -44,7 +49,6 @@ __device__ __noinline__ void list_winners(const Work& work) {
 __device__ __noinline__ void let_arrive(const Work& work, bool roomy) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
-    u64 n_moved = 0, n_relieving = 0;
 #pragma unroll 1
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = work.desk.first_ins[p];
@@ -53,30 +57,25 @@ __device__ __noinline__ void let_arrive(const Work& work, bool roomy) {
             room[r] = larger(in.limits[r] - loads[p * N_LOADS + r], 0) + work.leaving()[p * N_LOADS + r] +
                       (roomy ? in.limits[r] / 32 : 0);
         const auto amount = [&](i64 v, i32 r) { return work.incoming(v, r); };
-        accept_prefix(work, in.halves + first, n, first, room, amount, [&](i64 v) {
+        accept_prefix(work, in.halves + first, n, room, amount, [&](i64 v) {
             const i64 a = in.parts[v];
             bool over = false;
             for (i32 r = 0; in.later[v] <= 0 && r < N_LOADS; ++r) over |= loads[a * N_LOADS + r] > in.limits[r];
             if (!over) {
-                move(in, v, n_moved);
+                move_and_list(work, v);
                 return;
             }
+            atomicAdd(&work.counters().n_relieving, 1ull);
             const u64 place = work.desk.first_outs[a] + atomicAdd(reinterpret_cast<u64*>(work.n_out() + a), 1ull);
             in.halves[in.n_nodes + place] = static_cast<i32>(v);
-            ++n_relieving;
         });
     }
-    n_moved = sum_of(Team::of_block(), n_moved, work.desk.scratch);
-    n_relieving = sum_of(Team::of_block(), n_relieving, work.desk.scratch);
-    if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
-    if (threadIdx.x == 0 && n_relieving != 0) atomicAdd(&work.counters().n_relieving, n_relieving);
 }
 
 // Moves that only pay by relief stop when their origin is relieved.
 __device__ __noinline__ void relieve(const Work& work) {
     const Rounds& in = work.in;
     const i64* loads = work.loads(work.measured);
-    u64 n_moved = 0;
 #pragma unroll 1
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_out()[p], first = work.desk.first_outs[p];
@@ -86,10 +85,8 @@ __device__ __noinline__ void relieve(const Work& work) {
             enough[r] = over > 0 ? over + in.limits[r] / 64 : 1ll << 60;
         }
         const auto amount = [&](i64 v, i32 r) { return work.outgoing(v, r); };
-        accept_prefix(work, in.halves + in.n_nodes + first, n, first, enough, amount, [&](i64 v) { move(in, v, n_moved); });
+        accept_prefix(work, in.halves + in.n_nodes + first, n, enough, amount, [&](i64 v) { move_and_list(work, v); });
     }
-    n_moved = sum_of(Team::of_block(), n_moved, work.desk.scratch);
-    if (threadIdx.x == 0 && n_moved != 0) atomicAdd(&work.counters().n_moved, n_moved);
 }
 
 // Rounds first .. last - 1. What is asked and where it is kept: see Rounds.
@@ -108,7 +105,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<ALONE>(work, turn);
         meet(work);
-        if (work.counters().proposing != 0) {
+        if (work.counters().n_proposed != 0) {
             replay_all<false>(work);
             meet(work);
             if (work.counters().n_crowds != 0) {
@@ -126,10 +123,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
             relieve(work);
             meet(work);
         }
-        const bool moved = work.counters().n_moved != 0;
-        done = turn.cold != 0 && !moved;
+        const i64 n_moved = static_cast<i64>(work.counters().n_moved);
+        done = turn.cold != 0 && n_moved == 0;
         if (done) break;
-        measure_again(work, moved);
+        measure_again(work, in.sorted, n_moved);
         const i64 cost = weigh(work);
         ++since;
         if (cost < best_cost) {

@@ -46,7 +46,7 @@ struct Turn {
 struct Progress {
     u64 gate, unused[15];
     u64 gave_up, done;
-    u64 n_long_nets, n_long_nodes;
+    u64 n_long_nets, n_long_nodes, n_segments;
     u64 n_entries, total_weight;
     u64 connectivity[2];  // of even and odd measurements
     i64 totals[8];
@@ -57,7 +57,8 @@ struct Progress {
 // Counters of even and odd rounds, followed by those of each part.
 struct Counters {
     u64 n_moved, n_relieving, n_events, n_crowds;
-    u64 proposing, winning, unused[2];  // whether anybody is
+    u64 n_proposed, winning;           // the latter: whether anybody is
+    u64 n_touched[2], n_changed[2];    // listed nets of pins that would move, that moved; of those the long ones
 };
 
 // 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
@@ -80,8 +81,9 @@ struct Rounds {
     const i32* start;  // parts
     const i32* names;  // of parts, which break ties, ascending; null: their numbers
     i32 *parts, *best;
-    bool* moved;  // in the last round; they rest in the next one, but not with the scheme "sequence"
-    i32 *targets, *moves;  // -1: none; the latter: (part << 16) + target
+    i32* moved;  // the round after the last one in which it moved: there it rests, but not with the scheme "sequence"
+    i32 *targets, *moves;  // the latter: (part << 16) + target, or -1: none
+    i32* proposed;         // nodes with a move
     i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
     Row* rows;
     Entry* entries;
@@ -95,11 +97,14 @@ struct Rounds {
     i64* crowds;  // where the events of nets with many lie: a head with how many and the net, then they
     i64* sorted_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
-    i64 *changed, *chunks;  // for the best prefix only
-    i32* order;
+    i64* changed;  // for the best prefix only, as the next ones: see prefix.cu
+    struct Look* looks;
+    i32 *order, *ranks;
     i64* loads;  // of even and odd measurements
     i64* counters;
     i32 *long_nets, *long_nodes;
+    i32 *segments, *listed, *marks;  // where nodes have twins, or null: see round_twins.cuh
+    u32* twins;
     Progress* progress;
 
     __device__ __forceinline__ const Turn& turn(const Rounds* rounds, i64 i) const {
@@ -300,7 +305,8 @@ __device__ __noinline__ void survey(const Work& work) {
 #pragma unroll 1
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
         in.parts[v] = in.start[v];
-        in.moved[v] = false;
+        in.moved[v] = -1;
+        in.moves[v] = -1;
         if (in.node_offsets != nullptr && work.n_nets_of(v) > work.long_node())
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);

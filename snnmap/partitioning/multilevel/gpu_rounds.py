@@ -21,11 +21,12 @@ _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_EVENTS, _PIECE, _WORK_BYTES = 128, 96, 64, 512  # as in the kernels
 _FEW_EVENTS = 1 << 19
 _MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
-_ROW, _EVENT = 16, 24  # bytes of their structs; a row's counts apart
-_PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 38, 16, 17, 36, 37, 8
+_ROW, _EVENT, _LOOK = 16, 24, 40  # bytes of their structs; a row's counts apart
+_PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 39, 16, 17, 37, 38, 10
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
 _NEEDS_LISTS = 2  # sums are too large to keep what nodes find
 _ASKED = 19  # field of the struct
+_MOST_TWIN_PARTS = 512
 
 
 class Room(NamedTuple):
@@ -81,6 +82,8 @@ class GpuRounds(GpuChoosing):
         whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
             tables for more leave too few warps on a multiprocessor.
         gapless_parts: so many parts or more are numbered without those that are empty.
+        few_nets, many_nodes: nodes with so few nets in the mean, of levels of at least so many nodes, are looked at by their
+            nets, whatever the memory.
     """
 
     restore: Callable[[Level], Level]
@@ -89,6 +92,8 @@ class GpuRounds(GpuChoosing):
     whole_rounds: bool = True
     whole_parts: int = 512
     gapless_parts: int = 256
+    few_nets: int = 32
+    many_nodes: int = 1 << 15
 
     def refine_rounds(
         self,
@@ -247,6 +252,11 @@ class GpuRounds(GpuChoosing):
             team = _larger(team, warps)
         return Size(0, 0, 0, 0)
 
+    def _has_twins(self, level: Level, size: Size, n_parts: int) -> bool:
+        """Whether nodes have few nets, so that these are summed up in every round, once for all twins."""
+        few = level.n_pins <= self.few_nets * level.n_nodes and level.n_nodes >= self.many_nodes
+        return few and size.team == 1 and n_parts <= _MOST_TWIN_PARTS
+
     def _fields(
         self,
         level: Level,
@@ -291,16 +301,19 @@ class GpuRounds(GpuChoosing):
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
             lists[5:7] = None, None  # those by node
-        ranking: tuple[Any, ...] = 3 * (None,)
+        twins: tuple[Any, ...] = 4 * (None,)
+        if name != "repair_rounds" and self._has_twins(level, size, n_parts):
+            found, twins = None, (ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1)))
+        ranking: tuple[Any, ...] = 4 * (None,)
         if name == "refine_by_prefix":
-            ranking = (words, Room(8 * blocks), ids)
+            ranking = (words, Room(_LOOK * blocks), ids, ids)
         return [
-            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, Room(n), ids, ids,
+            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, ids, ids, ids, ids,
             words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
             Room(len(level.source_nodes)), most_entries, piece, Room(_EVENT * most_events),
             most_events, self.few_events, size.events, own_events, Room(8 * n_nets), words, ids, Room(8 * n), *ranking,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
-            Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, Room(8 * _PROGRESS_WORDS, zeroed=True),
+            Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
 
 

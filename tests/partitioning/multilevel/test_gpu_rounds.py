@@ -171,6 +171,58 @@ def test_teams_of_warps(
     assert gave_up == [False]
 
 
+def with_twins(level: Level, rng: np.random.Generator, most: int) -> Level:
+    """The level with up to so many twins of each node, one after the other, which send to one net or none."""
+    copies = rng.integers(1, most + 1, level.n_nodes)
+    last = np.cumsum(copies)
+    firsts, n = last - copies, int(last[-1])
+    whose = np.repeat(np.arange(level.n_nodes), copies)
+
+    def rows(offsets: Any, items: Any) -> tuple[Any, Any]:
+        """Rows of nodes with all twins of each."""
+        spread = [np.arange(firsts[v], last[v]) for v in items]
+        sizes = np.array([len(s) for s in spread], np.int64)
+        ends = np.concatenate([[0], np.cumsum(sizes)])[offsets]
+        return ends, np.concatenate([*spread, np.empty(0, np.int64)]).astype(np.int32)
+
+    net_offsets, net_pins = rows(level.net_offsets, level.net_pins)
+    node_nets = [level.node_nets[level.node_offsets[v] : level.node_offsets[v + 1]] for v in whose]
+    node_offsets = np.concatenate([[0], np.cumsum([len(nets) for nets in node_nets])])
+    sends = rng.random(level.n_nodes) < 0.8
+    goal = rng.integers(0, level.n_nets, level.n_nodes)[whose]
+    out_nets = goal[sends[whose]].astype(np.int32)
+    sources, weights = np.flatnonzero(sends[whose]), rng.integers(0, 9, len(out_nets))
+    by_net = np.argsort(out_nets, kind="stable")
+    return level._replace(
+        net_offsets=net_offsets, net_pins=net_pins, node_offsets=node_offsets, node_nets=np.concatenate(node_nets),
+        source_offsets=np.searchsorted(out_nets[by_net], np.arange(level.n_nets + 1)),
+        source_nodes=sources[by_net].astype(np.int32), source_weights=weights[by_net],
+        out_offsets=np.concatenate([[0], np.cumsum(sends[whose])]), out_nets=out_nets, out_weights=weights,
+        net_weights=level.net_weights + np.bincount(out_nets, weights, level.n_nets).astype(np.int64),
+        resources=level.resources[whose],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("n_parts", [2, 40])
+@pytest.mark.parametrize("shape", ["two loads each", "many moves", "many events", "long nets"])
+def test_twins(
+    gpu: GpuEngine, shape: str, n_parts: int, random: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are looked at together, whatever their parts."""
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "many_nodes", 0)
+    monkeypatch.setattr(gpu, "few_nets", 1 << 40)
+    rng = np.random.default_rng(n_parts)
+    level = twins.random_level(rng, **SHAPES[shape])
+    if not random:
+        level = with_twins(level, rng, 3 if shape == "long nets" else 40 if n_parts == 2 else 9)
+    for scheme in SCHEMES:
+        asked = (level, n_parts, n_parts, SCHEMES[scheme])
+        assert (refined(gpu, *asked, rounds=4) == refined(CpuEngine(), *asked, rounds=4)).all()
+    assert gave_up == [False, False]
+
+
 def test_many_parts_take_one_step_after_the_other_where_memory_is_short(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
