@@ -211,11 +211,10 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 
 template <bool LOADS, class G>
 __device__ __noinline__ void replay_nets(const Work& work, G group, bool only_long) {
-    const Rounds& in = work.in;
-    const i64 n = only_long ? static_cast<i64>(in.progress->n_long_nets) : in.n_nets;
-    for (i64 i = group.index(); i < n; i += group.number()) {
-        const i32 g = only_long ? in.long_nets[i] : static_cast<i32>(i);
-        if (only_long || work.net_size(g) <= work.long_net()) replay_net<LOADS>(work, group, g);
+    const NetList nets(work, only_long, work.counters().n_touched);
+    for (i64 i = group.index(); i < nets.n; i += group.number()) {
+        const i32 g = nets.at(i);
+        if (!nets.skips(g)) replay_net<LOADS>(work, group, g);
     }
 }
 

@@ -89,6 +89,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         Raises:
             EngineError: too little memory, with the numbers.
         """
+        self.tidy()
         plan = self.plan(level, work)
         if plan.mode.spills:
             self.release()
@@ -165,6 +166,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
     def tidy(self) -> None:
         """Forget what was kept for a level."""
         self._listed = (None, 0, None)
+        self._by_node = None
 
     def download(self, level: Level) -> Level:
         """The level on the host."""

@@ -94,6 +94,7 @@ class GpuRounds(GpuChoosing):
     gapless_parts: int = 256
     few_nets: int = 32
     many_nodes: int = 1 << 15
+    _by_node: Level | None = None
 
     def refine_rounds(
         self,
@@ -177,7 +178,7 @@ class GpuRounds(GpuChoosing):
         if not any(isinstance(field, Room) and field.optional for field in fields):
             if n_parts > self.whole_parts:
                 return None
-            level = self.restore(level)  # what nodes find is summed up by their nets
+            level = self._with_lists(level)  # what nodes find is summed up by their nets
             fields = self._spare(self._fields(level, numbered, name, size, result))
         if not turns or progress.expired():
             return Played(where[2], 0, False)
@@ -192,7 +193,7 @@ class GpuRounds(GpuChoosing):
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
             words = self.to_host(told)
             if words[_GAVE_UP] == _NEEDS_LISTS:
-                where = (self.restore(level), *where[1:])
+                where = (self._with_lists(level), *where[1:])
                 return self._play(name, where, turns, progress, overload_price, patience, may_grow)
             if words[_GAVE_UP]:
                 return None
@@ -208,6 +209,12 @@ class GpuRounds(GpuChoosing):
         taken[parts] = 1
         numbers = (xp.cumsum(taken) - 1).astype(xp.int32)
         return xp.flatnonzero(taken).astype(xp.int32), numbers[parts]
+    def _with_lists(self, level: Level) -> Level:
+        """The level with its lists by node, which are kept for the next rounds on it."""
+        if self._by_node is None or self._by_node.net_pins is not level.net_pins:
+            self._by_node = None
+            self._by_node = self.restore(level)
+        return self._by_node
 
     def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
         """(the struct and its turns, words of the last field, which keeps the memory of all rooms)."""

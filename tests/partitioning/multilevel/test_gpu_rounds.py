@@ -16,7 +16,7 @@ from snnmap.partitioning.multilevel import gpu_rounds
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
-from snnmap.partitioning.multilevel.level import Level, pose_problem
+from snnmap.partitioning.multilevel.level import Level, make_level, pose_problem, with_lists
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.progress import Progress
 from tests.emulator.starting import KINDS, start_gpu
@@ -171,52 +171,70 @@ def test_teams_of_warps(
     assert gave_up == [False]
 
 
+@pytest.mark.parametrize("n_weights", [1, 3, 1000])
+def test_more_want_to_move_than_there_is_room_for(gpu: GpuEngine, n_weights: int) -> None:
+    """Nodes each tied to one of few anchors elsewhere: many moves of equal gain."""
+    rng = np.random.default_rng(n_weights)
+    n, n_anchors = 900, 30
+    parts = (np.arange(n + n_anchors) >= n).astype(np.int32)
+    pairs = [np.array([v, n + rng.integers(n_anchors)], np.int32) for v in range(n)]
+    none = np.zeros(0, np.int64)
+    level = with_lists(make_level(
+        *twins.flatten(pairs), np.zeros(n + 1, np.int64), none.astype(np.int32), none,
+        rng.integers(1, n_weights + 1, n), np.ones((n, 1), np.int64), rng.integers(1, 4, (n + n_anchors, 1)),
+    ))  # fmt: skip
+    limits = np.array([1200, 2 * n])
+    knobs = {"rounds": 1, "schedule": (4.0,), "overload_price": 4.0, "roomy": False, "seed": 1}
+    found = []
+    for engine in (gpu, CpuEngine()):
+        where = (engine, engine.for_rounds(engine.upload(level)), engine.from_host(limits))
+        refined = refine(*where, engine.from_host(parts), 2, RefinementConfig(), **knobs)
+        found.append(engine.to_host(refined))
+    assert (found[0] == found[1]).all()
+    assert 0 < (found[0] != parts).sum() < n
+
+
 def with_twins(level: Level, rng: np.random.Generator, most: int) -> Level:
     """The level with up to so many twins of each node, one after the other, which send to one net or none."""
     copies = rng.integers(1, most + 1, level.n_nodes)
     last = np.cumsum(copies)
-    firsts, n = last - copies, int(last[-1])
-    whose = np.repeat(np.arange(level.n_nodes), copies)
-
-    def rows(offsets: Any, items: Any) -> tuple[Any, Any]:
-        """Rows of nodes with all twins of each."""
-        spread = [np.arange(firsts[v], last[v]) for v in items]
-        sizes = np.array([len(s) for s in spread], np.int64)
-        ends = np.concatenate([[0], np.cumsum(sizes)])[offsets]
-        return ends, np.concatenate([*spread, np.empty(0, np.int64)]).astype(np.int32)
-
-    net_offsets, net_pins = rows(level.net_offsets, level.net_pins)
-    node_nets = [level.node_nets[level.node_offsets[v] : level.node_offsets[v + 1]] for v in whose]
-    node_offsets = np.concatenate([[0], np.cumsum([len(nets) for nets in node_nets])])
-    sends = rng.random(level.n_nodes) < 0.8
-    goal = rng.integers(0, level.n_nets, level.n_nodes)[whose]
-    out_nets = goal[sends[whose]].astype(np.int32)
-    sources, weights = np.flatnonzero(sends[whose]), rng.integers(0, 9, len(out_nets))
-    by_net = np.argsort(out_nets, kind="stable")
-    return level._replace(
-        net_offsets=net_offsets, net_pins=net_pins, node_offsets=node_offsets, node_nets=np.concatenate(node_nets),
-        source_offsets=np.searchsorted(out_nets[by_net], np.arange(level.n_nets + 1)),
-        source_nodes=sources[by_net].astype(np.int32), source_weights=weights[by_net],
-        out_offsets=np.concatenate([[0], np.cumsum(sends[whose])]), out_nets=out_nets, out_weights=weights,
-        net_weights=level.net_weights + np.bincount(out_nets, weights, level.n_nets).astype(np.int64),
-        resources=level.resources[whose],
+    rows = np.split(level.net_pins, level.net_offsets[1:-1])
+    pins = [[u for v in row for u in range(last[v] - copies[v], last[v])] for row in rows]
+    goals = np.repeat(rng.integers(-1, level.n_nets, level.n_nodes), copies)
+    sources = [np.flatnonzero(goals == g) for g in range(level.n_nets)]
+    source_offsets, source_nodes = twins.flatten(sources)
+    weights = rng.integers(0, 9, len(source_nodes))
+    sent = np.bincount(np.repeat(np.arange(level.n_nets), np.diff(source_offsets)), weights, level.n_nets)
+    made = make_level(
+        *twins.flatten(pins), source_offsets, source_nodes, weights,
+        level.net_weights + sent.astype(np.int64), level.counts, np.repeat(level.resources, copies, 0),
     )  # fmt: skip
+    return with_lists(made)
 
 
-@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("most", [1, 40])
 @pytest.mark.parametrize("n_parts", [2, 40])
-@pytest.mark.parametrize("shape", ["two loads each", "many moves", "many events", "long nets"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"n_nodes": 20, "n_nets": 30, "mean_pins": 5, "n_additive": 2, "n_distinct": 2},
+        {"n_nodes": 30, "n_nets": 8, "mean_pins": 9},
+        {"n_nodes": 120, "n_nets": 60, "mean_pins": 3},
+    ],
+)
 def test_twins(
-    gpu: GpuEngine, shape: str, n_parts: int, random: bool, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine,
+    shape: dict[str, Any],
+    n_parts: int,
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are looked at together, whatever their parts."""
     gave_up = watch(gpu, monkeypatch)
     monkeypatch.setattr(gpu, "many_nodes", 0)
     monkeypatch.setattr(gpu, "few_nets", 1 << 40)
     rng = np.random.default_rng(n_parts)
-    level = twins.random_level(rng, **SHAPES[shape])
-    if not random:
-        level = with_twins(level, rng, 3 if shape == "long nets" else 40 if n_parts == 2 else 9)
+    level = with_twins(twins.random_level(rng, **shape), rng, most)
     for scheme in SCHEMES:
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
         assert (refined(gpu, *asked, rounds=4) == refined(CpuEngine(), *asked, rounds=4)).all()
