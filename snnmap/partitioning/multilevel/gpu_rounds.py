@@ -209,6 +209,7 @@ class GpuRounds(GpuChoosing):
         taken[parts] = 1
         numbers = (xp.cumsum(taken) - 1).astype(xp.int32)
         return xp.flatnonzero(taken).astype(xp.int32), numbers[parts]
+
     def _with_lists(self, level: Level) -> Level:
         """The level with its lists by node, which are kept for the next rounds on it."""
         if self._by_node is None or self._by_node.net_pins is not level.net_pins:
@@ -310,7 +311,8 @@ class GpuRounds(GpuChoosing):
             lists[5:7] = None, None  # those by node
         twins: tuple[Any, ...] = 4 * (None,)
         if name != "repair_rounds" and self._has_twins(level, size, n_parts):
-            found, twins = None, (ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1)))
+            found = None
+            twins = ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
         ranking: tuple[Any, ...] = 4 * (None,)
         if name == "refine_by_prefix":
             ranking = (words, Room(_LOOK * blocks), ids, ids)

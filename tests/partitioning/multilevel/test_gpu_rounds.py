@@ -204,7 +204,8 @@ def with_twins(level: Level, rng: np.random.Generator, most: int) -> Level:
     sources = [np.flatnonzero(goals == g) for g in range(level.n_nets)]
     source_offsets, source_nodes = twins.flatten(sources)
     weights = rng.integers(0, 9, len(source_nodes))
-    sent = np.bincount(np.repeat(np.arange(level.n_nets), np.diff(source_offsets)), weights, level.n_nets)
+    goals_of_all = np.repeat(np.arange(level.n_nets), np.diff(source_offsets))
+    sent = np.bincount(goals_of_all, weights, level.n_nets)
     made = make_level(
         *twins.flatten(pins), source_offsets, source_nodes, weights,
         level.net_weights + sent.astype(np.int64), level.counts, np.repeat(level.resources, copies, 0),
