@@ -38,6 +38,7 @@ __device__ __noinline__ void refine(const Fine& f, const Graph& g, const Scratch
             if (matched_pass(f, g, s, t, o.patience, !last) <= worth / 1000) break;
         }
     }
+    clear_gains(g, s, t);
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) parts[v] = t.parts[v];
     __syncthreads();
 }
@@ -89,7 +90,7 @@ __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const 
 __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
                                 const i32* clusters, i32 n, i64 seed) {
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) s.coarse_parts[clusters[v]] = parts[v];
-    contract(f, clusters, n, s.coarse, reinterpret_cast<u32*>(t.keys));
+    contract(f, clusters, n, s.coarse, reinterpret_cast<u32*>(t.keys), reinterpret_cast<i32*>(s.marks));
     refine(f, s.coarse, s, t, prices, o, s.coarse_parts, o.factors, o.n_coarse_prices, seed);
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = s.coarse_parts[clusters[v]];
     __syncthreads();
@@ -103,28 +104,29 @@ __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices
     {net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, counts, resources, n, \
      n_nets, n_pins, n_sources}
 
-// The finest level with lists by node, for all individuals. One block.
+// The finest level with lists by node, for all individuals; `identity` is a map, and room for places. One block.
 extern "C" __global__ void prepare_search(FINE_ARGUMENTS, i32* identity, unsigned char* memory) {
     DYNAMIC_SHARED(shared);
     const Fine f = FINE;
     for (i32 v = threadIdx.x; v < n; v += blockDim.x) identity[v] = v;
     __syncthreads();
     Graph g = cut_graph(memory, f);
-    contract(f, identity, static_cast<i32>(n), g, reinterpret_cast<u32*>(shared));
+    contract(f, identity, static_cast<i32>(n), g, reinterpret_cast<u32*>(shared), identity + n);
 }
 
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
 // the second, the second). With parents (addresses of their parts) an offspring of both; else made[i] holds the
 // parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
+// `clear` is zero before and after. `near`: of all blocks, where shared memory has no room.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
     FINE_ARGUMENTS, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
                      const i32* maps, const i64* steps, i64 patience, i64 passes, const double* factors,
                      i64 n_coarse_prices, i64 n_fine_prices, i64 spare_parts, i64 max_parts, i64 most_parts,
-                     const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* memory,
-                     i64 memory_each) {
+                     const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* clear, i64 clear_each,
+                     unsigned char* memory, i64 memory_each, u32* near) {
     DYNAMIC_SHARED(shared);
-    __shared__ i64 prices[N_LOADS];
+    __shared__ i64 prices[N_LOADS], own_limits[N_LOADS];
     __shared__ Fine f;  // what is the same for all threads need not be in their registers
     __shared__ Graph fine;
     __shared__ Scratch s;
@@ -135,7 +137,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         unsigned char* rest = const_cast<unsigned char*>(prepared);
         fine = cut_graph(rest, f);
         fine.n = static_cast<i32>(n);
-        s = cut_scratch(memory + blockIdx.x * memory_each, f, most_parts);
+        s = cut_scratch(clear + blockIdx.x * clear_each, memory + blockIdx.x * memory_each, f, most_parts);
         rest = shared;
         t.loads = cut<i64>(rest, most_parts * N_LOADS);
         t.best = cut<i64>(rest, 4 * most_parts);
@@ -144,9 +146,13 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         t.wishes = cut<i32>(rest, n);
         t.seen = cut<i32>(rest, n);
         t.parts = cut<i32>(rest, n);
-        t.limits = limits;
+        t.queue = cut<u16>(rest, n);
+        const i64 n_near = n * words_of(most_parts);
+        t.near = near == nullptr ? cut<u32>(rest, n_near) : near + blockIdx.x * n_near;
+        t.limits = own_limits;
         t.prices = prices;
     }
+    if (threadIdx.x < N_LOADS) own_limits[threadIdx.x] = limits[threadIdx.x];
     __syncthreads();
     for (i64 i = blockIdx.x; i < n_tasks; i += gridDim.x) {
         const i64* task = tasks + 7 * i;

@@ -6,6 +6,7 @@
 typedef unsigned short u16;
 
 const i32 TEAM = 8;          // threads that share a short net or look at one node
+const i32 AT_ONCE = 2;       // loads on their way
 const i64 SHORT_NET = 64;    // pins and sources that a team works on; more are a warp's
 const i32 ID_BITS = 13;      // of a node within a key
 const i64 NONE = -(1ll << 62);  // the key of a node that has no move
@@ -26,17 +27,17 @@ struct Fine {
 struct Graph {
     i32* net_ends;        // [n_nets]
     i32* net_pins;        // [n_pins]
-    i32* ranks;           // [n_pins] place of the net in the list of each pin
     i32* source_nodes;    // [n_sources] -1: one cluster with an earlier source
     i64* source_weights;  // [n_sources]
     i64* source_gains;    // [n_sources] what a source finds where its net has pins, -1 if it is a pin itself
-    i32* source_ranks;    // [n_sources] place of each source in its node's list
     i32* node_offsets;    // [n + 1]
     i32* node_nets;       // [n_pins]
     i32* out_offsets;     // [n + 1]
     i32* out_nets;        // [n_sources]
     i64* out_gains;       // [n_sources] the same, by node
     i64* resources;       // [n * N_ADDITIVE]
+    i64* weights;         // [n] of the nets that a node is a pin of, together
+    i32* brought;         // [n * N_DISTINCT] and their counts
     i32 n;
 };
 
@@ -50,16 +51,16 @@ struct alignas(16) Mark {
 // What a block works with, in global memory.
 struct Scratch {
     Graph coarse;
-    u16* pins;     // [n_nets * n_parts] pins of each net in each part
-    u32* present;  // [n_nets * words_of(n_parts)] a bit for each part where the net has pins; only while filling
-    i64* gains;    // [n * n_parts] what each node finds in each part
-    i32* covered;  // [n * n_parts * N_DISTINCT] counts of its nets that the part has already
-    i64* stays;    // [n] what a node finds less where it is because nets are there for it alone
-    i32* freed;    // [n * N_DISTINCT] counts of these nets
-    i32* brought;  // [n * N_DISTINCT] counts of all its nets
-    i32 *moved, *origins, *turns, *queue, *clusters, *coarse_parts;  // [n]
-    u32* numbers;  // [most pairs of parts + 1]
-    Mark* marks;  // [n_pins + n_sources]
+    i64* gains;      // [n * n_parts] what each node finds in each part; zero while no tables are filled
+    i32* covered;    // [n * n_parts * N_DISTINCT] counts of its nets that the part has already; the same
+    u16* pins;       // [n_nets * n_parts] pins of each net in each part
+    u16* touched;    // [n_pins] parts where a net has pins, from its first place on; only while filling
+    i32* n_touched;  // [n_nets] how many
+    i64* stays;      // [n] what a node finds less where it is because nets are there for it alone
+    i32* freed;      // [n * N_DISTINCT] counts of these nets
+    i32 *moved, *origins, *turns, *clusters, *coarse_parts;  // [n]
+    u32* numbers;    // [most pairs of parts + 1]
+    Mark* marks;     // [n_pins + n_sources] also what contraction works with
 };
 
 // What is looked at all the time, in shared memory.
@@ -73,6 +74,8 @@ struct Table {
     i32* wishes;  // [n] where it would move
     i32* seen;    // [n] the last turn after which it was looked at, or MOVED
     i32* parts;   // [n]
+    u16* queue;   // [n] nodes to look at
+    u32* near;    // [n * words_of(n_parts)] a bit for each part in which the node finds something, or did; or in global memory
     const i64 *limits, *prices;
     u64 seed;
 };
@@ -98,11 +101,11 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
     g.source_gains = cut<i64>(memory, f.n_sources);
     g.out_gains = cut<i64>(memory, f.n_sources);
     g.resources = cut<i64>(memory, f.n * N_ADDITIVE);
+    g.weights = cut<i64>(memory, f.n);
+    g.brought = cut<i32>(memory, f.n * N_DISTINCT);
     g.net_ends = cut<i32>(memory, f.n_nets);
     g.net_pins = cut<i32>(memory, f.n_pins);
-    g.ranks = cut<i32>(memory, f.n_pins);
     g.source_nodes = cut<i32>(memory, f.n_sources);
-    g.source_ranks = cut<i32>(memory, f.n_sources);
     g.node_offsets = cut<i32>(memory, f.n + 1);
     g.node_nets = cut<i32>(memory, f.n_pins);
     g.out_offsets = cut<i32>(memory, f.n + 1);
@@ -111,24 +114,24 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
     return g;
 }
 
-__device__ Scratch cut_scratch(unsigned char* memory, const Fine& f, i64 most_parts) {
+// `clear`: of the block's tables of what nodes find.
+__device__ Scratch cut_scratch(unsigned char* clear, unsigned char* memory, const Fine& f, i64 most_parts) {
     Scratch s;
+    s.gains = cut<i64>(clear, f.n * most_parts);
+    s.covered = cut<i32>(clear, f.n * most_parts * N_DISTINCT);
     s.coarse = cut_graph(memory, f);
-    s.gains = cut<i64>(memory, f.n * most_parts);
     s.numbers = cut<u32>(memory, most_parts * most_parts + 1);
     s.stays = cut<i64>(memory, f.n);
     s.marks = cut<Mark>(memory, f.n_pins + f.n_sources);
-    s.covered = cut<i32>(memory, f.n * most_parts * N_DISTINCT);
     s.freed = cut<i32>(memory, f.n * N_DISTINCT);
-    s.brought = cut<i32>(memory, f.n * N_DISTINCT);
     s.moved = cut<i32>(memory, f.n);
     s.origins = cut<i32>(memory, f.n);
     s.turns = cut<i32>(memory, f.n);
-    s.queue = cut<i32>(memory, f.n);
     s.clusters = cut<i32>(memory, f.n);
     s.coarse_parts = cut<i32>(memory, f.n);
-    s.present = cut<u32>(memory, f.n_nets * words_of(most_parts));
-    s.pins = cut<u16>(memory, f.n_nets * most_parts + 1);  // counted in words of two
+    s.n_touched = cut<i32>(memory, f.n_nets);
+    s.touched = cut<u16>(memory, f.n_pins);
+    s.pins = cut<u16>(memory, f.n_nets * most_parts);
     return s;
 }
 
@@ -152,38 +155,50 @@ __device__ __forceinline__ i32 place_in(u32* length, bool vote) {
 }
 
 // Pins and sources of a net.
-__device__ __forceinline__ i64 size_of(const Fine& f, i64 net) {
+__device__ __forceinline__ i64 size_of(const Fine& f, i32 net) {
     return f.net_offsets[net + 1] - f.net_offsets[net] + f.source_offsets[net + 1] - f.source_offsets[net];
 }
+
+// Lanes of this one's group of `size` neighbours.
+__device__ __forceinline__ u32 lanes_of_group(i32 size) { return (ALL_LANES >> (32 - size)) << (lane_index() & ~(size - 1)); }
 
 // Calls work(net, rank, size) for every net: by a team of a few threads, or, if it is long, by a warp. All lanes
 // of a warp call it together, a net of -1 for nothing.
 template <class Work>
 __device__ __forceinline__ void each_net(const Fine& f, Work work) {
-    const i32 lane = lane_index(), n_teams = blockDim.x / TEAM, team = threadIdx.x / TEAM;
-    for (i64 base = 0; base < f.n_nets; base += n_teams) {
-        const i64 net = base + team;
-        const bool is_short = net < f.n_nets && size_of(f, net) <= SHORT_NET;
-        work(is_short ? net : -1, lane & (TEAM - 1), TEAM);
-    }
-    for (i64 base = 0; base < f.n_nets; base += blockDim.x) {  // neighbours, which may be alike, go to different warps
-        const i64 net = base + lane * n_warps() + warp_index();
-        u32 found = __ballot_sync(ALL_LANES, net < f.n_nets && size_of(f, net) > SHORT_NET);
-        for (; found != 0; found &= found - 1) work(net + (__ffs(found) - 1 - lane) * n_warps(), lane, 32);
+    const i32 lane = lane_index(), n_nets = static_cast<i32>(f.n_nets);
+    #pragma unroll 1
+    for (i32 size = TEAM; size <= 32; size *= 32 / TEAM) {
+        const bool by_team = size == TEAM;
+        const i32 step = by_team ? blockDim.x / TEAM : blockDim.x;
+        #pragma unroll 1
+        for (i32 base = 0; base < n_nets; base += step) {  // long neighbours, which may be alike, go to different warps
+            const i32 net = base + (by_team ? threadIdx.x / TEAM : lane * n_warps() + warp_index());
+            const bool its = net < n_nets && (size_of(f, net) <= SHORT_NET) == by_team;
+            u32 left = __ballot_sync(ALL_LANES, its);
+            left = by_team && left != 0 ? 1 : left;
+            #pragma unroll 1
+            for (; left != 0; left &= left - 1)
+                work(by_team ? (its ? net : -1) : net + (__ffs(left) - 1 - lane) * n_warps(), lane & (size - 1), size);
+        }
     }
 }
 
 // ------------------------------------------------------------------------------------ contraction
 
-// The level whose nodes are `n` clusters. `shared`: a bit map of n bits for each team, and 2 (n + 1) words.
+// The level whose nodes are `n` clusters. `shared`: a bit map of n bits for each team, and 2 (n + 1) words; `ranks`:
+// [n_pins + n_sources], place of the net in the list of each pin and source.
 // Parallel over nets, their pins and sources; distinct clusters by bit maps. Lists are in any order; nobody
 // looks at it.
-__device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n, Graph& g, u32* shared) {
+__device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n, Graph& g, u32* shared, i32* ranks) {
     const i32 lane = lane_index(), words = words_of(n), n_teams = blockDim.x / TEAM;
     u32 *degrees = shared + n_teams * words, *outs = degrees + n + 1;
+    i32* source_ranks = ranks + f.n_pins;
     if (threadIdx.x == 0) g.n = n;
     for (i32 i = threadIdx.x; i < n_teams * words + 2 * (n + 1); i += blockDim.x) shared[i] = 0;
     for (i32 i = threadIdx.x; i < n * N_ADDITIVE; i += blockDim.x) g.resources[i] = 0;
+    for (i32 i = threadIdx.x; i < n * N_DISTINCT; i += blockDim.x) g.brought[i] = 0;
+    for (i32 i = threadIdx.x; i < n; i += blockDim.x) g.weights[i] = 0;
     __syncthreads();
     for (i32 v = threadIdx.x; v < f.n; v += blockDim.x)
         for (i32 r = 0; r < N_ADDITIVE; ++r)
@@ -193,10 +208,11 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
         g.source_weights[s] = f.source_weights[s];
     }
     __syncthreads();
-    each_net(f, [&](i64 net, i32 rank, i32 size) {
+    each_net(f, [&](i32 net, i32 rank, i32 size) {
         u32* own = shared + (threadIdx.x - (lane & (size - 1))) / TEAM * words;
         const i64 first = net < 0 ? 0 : f.net_offsets[net], last = net < 0 ? 0 : f.net_offsets[net + 1];
-        const u32 group = size == 32 ? ALL_LANES : ((1u << TEAM) - 1) << (lane & ~(TEAM - 1));
+        const u32 group = lanes_of_group(size);
+        const i64 weight = net < 0 ? 0 : f.net_weights[net];
         i64 end = first;
         for (i64 base = first; __ballot_sync(ALL_LANES, base < last) != 0; base += size) {
             const i64 j = base + rank;
@@ -207,7 +223,10 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
             if (fresh) {
                 const i64 place = end + __popc(votes & ((1u << lane) - 1));
                 g.net_pins[place] = c;
-                g.ranks[place] = static_cast<i32>(atomicAdd(degrees + c, 1u));
+                ranks[place] = static_cast<i32>(atomicAdd(degrees + c, 1u));
+                add64(g.weights + c, weight);
+                for (i32 d = 0; d < N_DISTINCT; ++d)
+                    atomicAdd(g.brought + c * N_DISTINCT + d, static_cast<i32>(f.counts[net * N_DISTINCT + d]));
             }
             end += __popc(votes);
         }
@@ -220,7 +239,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
                 i64 same = first_source;
                 while (clusters[f.source_nodes[same]] != c) ++same;
                 if (same == s) {
-                    g.source_ranks[s] = static_cast<i32>(atomicAdd(outs + c, 1u));
+                    source_ranks[s] = static_cast<i32>(atomicAdd(outs + c, 1u));
                 } else {
                     g.source_nodes[s] = -1;
                     add64(g.source_weights + same, f.source_weights[s]);
@@ -246,15 +265,15 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
         g.node_offsets[i] = static_cast<i32>(degrees[i]);
         g.out_offsets[i] = static_cast<i32>(outs[i]);
     }
-    each_net(f, [&](i64 net, i32 rank, i32 size) {
+    each_net(f, [&](i32 net, i32 rank, i32 size) {
         if (net < 0) return;
         for (i64 j = f.net_offsets[net] + rank; j < g.net_ends[net]; j += size)
-            g.node_nets[degrees[g.net_pins[j]] + g.ranks[j]] = static_cast<i32>(net);
+            g.node_nets[degrees[g.net_pins[j]] + ranks[j]] = net;
         for (i64 s = f.source_offsets[net] + rank; s < f.source_offsets[net + 1]; s += size) {
             const i32 c = g.source_nodes[s];
             if (c < 0) continue;
-            const u32 place = outs[c] + g.source_ranks[s];
-            g.out_nets[place] = static_cast<i32>(net);
+            const u32 place = outs[c] + source_ranks[s];
+            g.out_nets[place] = net;
             g.out_gains[place] = g.source_gains[s];
         }
     });

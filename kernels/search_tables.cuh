@@ -4,20 +4,6 @@
 
 // ------------------------------------------------------------------------------------ asking
 
-// What a node finds in a part, and what of its counts the part has already.
-struct Offer {
-    i64 found;
-    i32 covered[N_DISTINCT + 1];
-};
-
-__device__ __forceinline__ Offer offer_of(const Scratch& s, const Table& t, i32 v, i32 p) {
-    const i32 place = v * t.n_parts + p;
-    Offer offer;
-    offer.found = s.gains[place];
-    for (i32 d = 0; d < N_DISTINCT; ++d) offer.covered[d] = s.covered[place * N_DISTINCT + d];
-    return offer;
-}
-
 // What is known of a node that may move.
 struct Mover {
     i32 v, a;
@@ -34,7 +20,7 @@ __device__ __forceinline__ Mover mover_of(const Graph& g, const Scratch& s, cons
     for (i32 r = 0; r < N_LOADS; ++r) {
         const bool additive = r < N_ADDITIVE;
         const i32 d = additive ? 0 : r - N_ADDITIVE;
-        m.brings[r] = additive ? g.resources[v * N_ADDITIVE + r] : s.brought[v * N_DISTINCT + d];
+        m.brings[r] = additive ? g.resources[v * N_ADDITIVE + r] : g.brought[v * N_DISTINCT + d];
         const i64 takes = additive ? m.brings[r] : s.freed[v * N_DISTINCT + d];
         const i64 over = t.loads[m.a * N_LOADS + r] - t.limits[r];
         if (over > 0) relief += t.prices[r] * smaller(over, takes);
@@ -42,6 +28,22 @@ __device__ __forceinline__ Mover mover_of(const Graph& g, const Scratch& s, cons
     m.leaves = relief - s.stays[v] - s.gains[v * t.n_parts + m.a];
     m.least = relief == 0;
     return m;
+}
+
+// What a node finds in a part, and what of its counts the part has already, if that matters.
+struct Offer {
+    i64 found;
+    i32 covered[N_DISTINCT + 1];
+};
+
+__device__ __forceinline__ Offer offer_of(const Scratch& s, const Table& t, const Mover& m, i32 p) {
+    const i32 place = m.v * t.n_parts + p;
+    Offer offer = {s.gains[place], {0}};
+    for (i32 d = 0; d < N_DISTINCT; ++d) {
+        const i32 r = N_ADDITIVE + d;
+        if (t.loads[p * N_LOADS + r] + m.brings[r] > t.limits[r]) offer.covered[d] = s.covered[place * N_DISTINCT + d];
+    }
+    return offer;
 }
 
 // What it gains in part p, or NONE if it may not go there.
@@ -73,8 +75,20 @@ __device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
     return other.below(one);
 }
 
-// Looks for the best move of node v: sets its wish and its key. By `width` lanes, a part each; v = -1: nothing to do.
-// Maximum of (gain, hash, id).
+// Of the parts from 32 * `first` on, those that are near to node v and whose number leaves `rank` by `width`:
+// a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
+__device__ __forceinline__ u32 near_parts(const Table& t, i32 v, i32 first, i32 rank, i32 width) {
+    const i32 words = words_of(t.n_parts), n = smaller(words - first, width);
+    const u32* near = t.near + v * words + first;
+    const u32 each = width == 8 ? 0x01010101u : width == 16 ? 0x00010001u : 1u;
+    u32 bits = 0;
+    #pragma unroll 1
+    for (i32 i = 0; i < n; ++i) bits |= (near[i] >> rank & each) << i;
+    return bits;
+}
+
+// Looks for the best move of node v: sets its wish and its key. By `width` lanes, a near part each, or, where leaving
+// is a relief, any part; v = -1: nothing to do. Maximum of (gain, hash, id).
 __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
     i64 most = NONE, leaves = 0;
@@ -83,17 +97,25 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
         const Mover m = mover_of(g, s, t, v);
         leaves = m.leaves;
         #pragma unroll 1
-        for (i32 base = rank; base < k; base += width * AT_ONCE) {
-            Offer offers[AT_ONCE];
-            #pragma unroll
-            for (i32 e = 0; e < AT_ONCE; ++e) offers[e] = offer_of(s, t, v, base + e * width < k ? base + e * width : m.a);
-            #pragma unroll
-            for (i32 e = 0; e < AT_ONCE; ++e) {
-                const i32 p = base + e * width < k ? base + e * width : m.a;
-                const i64 value = value_of(t, m, offers[e], p);
-                if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
-                most = value;
-                best = p;
+        for (i32 first = 0; 32 * first < k; first += width) {
+            #pragma unroll 1
+            for (u32 left = m.least == 0 ? ALL_LANES : near_parts(t, v, first, rank, width); left != 0;) {
+                i32 parts[AT_ONCE];
+                Offer offers[AT_ONCE];
+                #pragma unroll
+                for (i32 e = 0; e < AT_ONCE; ++e) {
+                    const i32 bit = __ffs(left) - 1, word = bit & (width - 1), p = 32 * (first + word) + (bit - word) + rank;
+                    parts[e] = left != 0 && p < k ? p : m.a;
+                    offers[e] = offer_of(s, t, m, parts[e]);
+                    left &= left - 1;
+                }
+                #pragma unroll
+                for (i32 e = 0; e < AT_ONCE; ++e) {
+                    const i64 value = value_of(t, m, offers[e], parts[e]);
+                    if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, parts[e], best))) continue;
+                    most = value;
+                    best = parts[e];
+                }
             }
         }
     }
@@ -114,7 +136,7 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
 __device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, const Table& t, i32 v) {
     const i32 p = t.wishes[v];
     const Mover m = mover_of(g, s, t, v);
-    const i64 value = value_of(t, m, offer_of(s, t, v, p), p);
+    const i64 value = value_of(t, m, offer_of(s, t, m, p), p);
     return value == NONE ? NONE : gain_of(key_of(value + m.leaves, v));
 }
 
@@ -176,7 +198,7 @@ __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const S
 __device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v, i32 turn, bool wanted, u32* length) {
     wanted = wanted && atomicMax(t.seen + (wanted ? v : 0), turn) < turn;
     const i32 place = place_in(length, wanted);
-    if (wanted) s.queue[place] = v;
+    if (wanted) t.queue[place] = static_cast<u16>(v);
 }
 
 // Keeps true what the nodes of a marked net find, now that all moves of the turn are made, and puts them on the list
@@ -190,7 +212,6 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
     i32 in_a = 2, in_b = 3;
     i32 first = 0, n_pins = 0, first_source = 0, n_sources = 0;
     i64 weight = 0;
-    i64 wait_a = 0, wait_b = 0, own = 0;  // weight of the sources in the two parts, without v
     if (net >= 0) {
         first = static_cast<i32>(f.net_offsets[net]);
         first_source = static_cast<i32>(f.source_offsets[net]);
@@ -199,22 +220,8 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
         in_a = s.pins[net * k + a];
         in_b = s.pins[net * k + b];
         weight = f.net_weights[net];
-        #pragma unroll 1
-        for (i32 j = first_source; j < first_source + n_sources; ++j) {
-            const i32 u = g.source_nodes[j];
-            const i64 its = g.source_weights[j];
-            if (u < 0) continue;
-            if (u == v)
-                own = its;
-            else if (t.parts[u] == a)
-                wait_a += its;
-            else if (t.parts[u] == b)
-                wait_b += its;
-        }
     }
     const bool left = is_pin && in_a == 0, came = is_pin && in_b == 1;
-    const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
-    const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
     const bool tell = turn >= 0 && (is_pin || in_a == 0 || in_b == 0);
     const i32 n = n_pins + (left || came ? n_sources : 0);
     #pragma unroll 1
@@ -223,9 +230,26 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
         i32 u = -1;
         if (j < n_pins) {
             u = g.net_pins[first + j];
-            if (more_a != 0) add64(s.gains + u * k + a, more_a);
-            if (more_b != 0) add64(s.gains + u * k + b, more_b);
             const i32 p = t.parts[u];
+            i64 wait_a = 0, wait_b = 0, own = 0, its = 0;  // weight of the sources in the two parts but v, of v, of u
+            #pragma unroll 1
+            for (i32 i = first_source; i < first_source + n_sources; ++i) {
+                const i32 from = g.source_nodes[i];
+                const i64 value = g.source_weights[i];
+                if (from < 0) continue;
+                const i32 there = t.parts[from];
+                if (from == u) its = value;
+                if (from == v)
+                    own = value;
+                else if (there == a)
+                    wait_a += value;
+                else if (there == b)
+                    wait_b += value;
+            }
+            const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
+            const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
+            if (more_a != 0) add64(s.gains + u * k + a, more_a);
+            if (came || more_b != 0) find_more(s, t, u, b, more_b);
             i64 stays = 0;
             i32 alone = 0;  // one more net of which it is the only pin where it is, or one less
             if (!is_pin) {
@@ -236,10 +260,10 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
                 stays = (came ? wait_b - weight : 0) - (left ? wait_a - weight : 0);
             } else if (p == a && in_a == 1) {
                 alone = 1;
-                stays = waiting_for(f, g, t, net, a, u) - weight;
+                stays = wait_a - its - weight;
             } else if (p == b && in_b == 2) {
                 alone = -1;
-                stays = weight - waiting_for(f, g, t, net, b, u) + own;
+                stays = weight - (wait_b - its);
             }
             if (stays != 0) add64(s.stays + u, stays);
             for (i32 d = 0; d < N_DISTINCT; ++d) {
@@ -252,7 +276,7 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
             u = g.source_nodes[first_source + j - n_pins];
             const i64 its = u < 0 ? 0 : larger(g.source_gains[first_source + j - n_pins], 0);
             if (left && its != 0) add64(s.gains + u * k + a, -its);
-            if (came && its != 0) add64(s.gains + u * k + b, its);
+            if (came && its != 0) find_more(s, t, u, b, its);
         }
         enqueue(s, t, u, turn, tell && u >= 0, n_queued);
     }

@@ -68,9 +68,11 @@ class GpuSearch(Search):
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
         self._defines = defines_of(level)
-        graph_bytes = _graph_bytes(*sizes, level.resources.shape[1])
+        self._n_loads = (level.resources.shape[1], level.counts.shape[1])
+        graph_bytes = _graph_bytes(*sizes, *self._n_loads)
         self._graph = self._xp.empty(graph_bytes, self._xp.uint8)
-        identity = self._xp.empty(level.n_nodes, self._xp.int32)
+        identity = self._xp.empty(sum(sizes) - level.n_nets, self._xp.int32)
+        self._memory, self._cleared = 0, 0
         kernel = device.kernel("search", "prepare_search", self._defines)
         device.launch(
             kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
@@ -91,13 +93,13 @@ class GpuSearch(Search):
         n_parts += config.spare_parts * (1 + config.generations)
         small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES)
         n_loads = level.resources.shape[1] + level.counts.shape[1]
-        shared = _shared_bytes(level, n_loads, n_parts, 1024)
+        shared = _shared_bytes(level, n_loads, n_parts, 1024, 0)
         places = max(level.n_nodes * n_parts, level.n_pins)
         return small and shared <= _MOST_SHARED and places < 1 << 31
 
-    def _shared_bytes(self, most_parts: int) -> int:
-        """Bytes of shared memory of a block (see the kernel)."""
-        return _shared_bytes(self.level, len(self.limits), most_parts, self._threads)
+    def _shared_bytes(self, most_parts: int, words: int = 0) -> int:
+        """Bytes of shared memory of a block, with as many words of a node's near parts (see the kernel)."""
+        return _shared_bytes(self.level, len(self.limits), most_parts, self._threads, words)
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
@@ -148,9 +150,10 @@ class GpuSearch(Search):
         xp, device, config = self._xp, self._device, self.config
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
-        each = self._scratch_bytes(most)
-        scratch = self._borrow(each, each * min(len(tasks), device.multiprocessors))
-        blocks = min(len(tasks), device.multiprocessors, len(scratch) // each)
+        blocks, clear, scratch = self._room(min(len(tasks), device.multiprocessors), most)
+        words, near = -(-most // 32), None
+        if self._shared_bytes(most, words) > _MOST_SHARED:
+            near, words = xp.empty(blocks * self.level.n_nodes * words, xp.uint32), 0
         width = 2 + len(self.limits)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
@@ -172,45 +175,69 @@ class GpuSearch(Search):
             self._totals,
             made,
             results,
+            clear,
+            self._clear_bytes(most),
             scratch,
-            each,
+            self._scratch_bytes(most),
+            near,
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
-        device.launch(kernel, blocks, args, self._shared_bytes(most), self._threads)
+        device.launch(kernel, blocks, args, self._shared_bytes(most, words), self._threads)
         data: Any = made.data
         first, size = int(data.ptr), 4 * self.level.n_nodes
         rows = [_Row(made, i, first + i * size) for i in range(len(tasks))]
         return iter(self.weigh(rows, xp.asnumpy(results)))
 
+    def _room(self, n_blocks: int, most_parts: int) -> tuple[int, Array, Array]:
+        """How many blocks have room, at most so many, and memory (uint8) for them: what is clear, and the rest.
+
+        What is clear comes first. Blocks leave it so, and only what a launch takes more than those before is cleared.
+        """
+        clear_each, each = self._clear_bytes(most_parts), self._scratch_bytes(most_parts)
+
+        def needed(blocks: int) -> int:
+            return max(self._cleared, blocks * clear_each) + blocks * each
+
+        memory = self._borrow(needed(1), needed(n_blocks))
+        if int(memory.data.ptr) != self._memory:
+            self._memory, self._cleared = int(memory.data.ptr), 0
+        while needed(n_blocks) > len(memory):
+            n_blocks -= 1
+        end = max(self._cleared, n_blocks * clear_each)
+        (memory.data + self._cleared).memset_async(0, end - self._cleared)
+        self._cleared = end
+        return n_blocks, memory[:end], memory[end:]
+
+    def _clear_bytes(self, most_parts: int) -> int:
+        """Bytes of what nodes of a block find in its parts."""
+        places = self.level.n_nodes * most_parts
+        return padded(8 * places) + padded(4 * places * self.level.counts.shape[1])
+
     def _scratch_bytes(self, most_parts: int) -> int:
-        """Bytes that a block takes (`cut_scratch` of the kernel)."""
+        """Bytes that a block takes besides (`cut_scratch` of the kernel)."""
         n, n_nets, n_pins, n_sources = self._fine[-4:]
         n_distinct = self.level.counts.shape[1]
-        gains, pairs = n * most_parts, most_parts**2 + 1
-        words = (gains, n, 2 * (n_pins + n_sources))
-        halves = (
-            pairs,
-            gains * n_distinct,
-            *2 * (n * n_distinct,),
-            *6 * (n,),
-            n_nets * -(-most_parts // 32),
-        )
-        sizes = (*(8 * w for w in words), *(4 * h for h in halves), 2 * (n_nets * most_parts + 1))
-        graph = _graph_bytes(n, n_nets, n_pins, n_sources, self.level.resources.shape[1])
+        words = (n, 2 * (n_pins + n_sources))
+        halves = (most_parts**2 + 1, n * n_distinct, *5 * (n,), n_nets)
+        quarters = (n_pins, n_nets * most_parts)
+        sizes = (*(8 * w for w in words), *(4 * h for h in halves), *(2 * q for q in quarters))
+        graph = _graph_bytes(n, n_nets, n_pins, n_sources, *self._n_loads)
         return graph + sum(padded(b) for b in sizes)
 
 
-def _graph_bytes(n: int, n_nets: int, n_pins: int, n_sources: int, n_additive: int) -> int:
+def _graph_bytes(
+    n: int, n_nets: int, n_pins: int, n_sources: int, n_additive: int, n_distinct: int
+) -> int:
     """Bytes of a contracted level (`cut_graph` of the kernel)."""
-    words = (*3 * (n_sources,), n * n_additive)
-    halves = (n_nets, *3 * (n_pins,), *3 * (n_sources,), *2 * (n + 1,))
+    words = (*3 * (n_sources,), n * n_additive, n)
+    halves = (n * n_distinct, n_nets, *2 * (n_pins,), *2 * (n_sources,), *2 * (n + 1,))
     return sum(padded(8 * w) for w in words) + sum(padded(4 * h) for h in halves)
 
 
-def _shared_bytes(level: Level, n_loads: int, most_parts: int, threads: int) -> int:
+def _shared_bytes(level: Level, n_loads: int, most_parts: int, threads: int, words: int) -> int:
     """Bytes of shared memory of a block: what concerns parts, and nodes, or bit maps and lists while it contracts."""
     n = level.n_nodes
     of_parts = (8 * n_loads * most_parts, 32 * most_parts, 4 * most_parts)
     contraction = threads // _TEAM * -(-n // 32) * 4 + 8 * (n + 1)
-    of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4))
+    of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4, 2, 4 * words))
     return sum(padded(b) for b in of_parts) + max(of_nodes, padded(contraction))
