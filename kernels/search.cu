@@ -90,7 +90,7 @@ __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const 
 __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
                                 const i32* clusters, i32 n, i64 seed) {
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) s.coarse_parts[clusters[v]] = parts[v];
-    contract(f, clusters, n, s.coarse, reinterpret_cast<u32*>(t.keys), reinterpret_cast<i32*>(s.marks));
+    contract(f, clusters, n, s.coarse, t.keys.as<u32>(), s.marks.as<i32>());
     refine(f, s.coarse, s, t, prices, o, s.coarse_parts, o.factors, o.n_coarse_prices, seed);
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = s.coarse_parts[clusters[v]];
     __syncthreads();
@@ -117,14 +117,14 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, i32* identity, unsigne
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
 // the second, the second). With parents (addresses of their parts) an offspring of both; else made[i] holds the
 // parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
-// `clear` is zero before and after. `near`: of all blocks, where shared memory has no room.
+// `clear` is zero before and after. `has_near`: whether shared memory has room to keep which parts are near to a node.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
     FINE_ARGUMENTS, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
                      const i32* maps, const i64* steps, i64 patience, i64 passes, const double* factors,
                      i64 n_coarse_prices, i64 n_fine_prices, i64 spare_parts, i64 max_parts, i64 most_parts,
                      const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* clear, i64 clear_each,
-                     unsigned char* memory, i64 memory_each, u32* near) {
+                     unsigned char* memory, i64 memory_each, i64 has_near) {
     DYNAMIC_SHARED(shared);
     __shared__ i64 prices[N_LOADS], own_limits[N_LOADS];
     __shared__ Fine f;  // what is the same for all threads need not be in their registers
@@ -139,18 +139,18 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         fine.n = static_cast<i32>(n);
         s = cut_scratch(clear + blockIdx.x * clear_each, memory + blockIdx.x * memory_each, f, most_parts);
         rest = shared;
-        t.loads = cut<i64>(rest, most_parts * N_LOADS);
-        t.best = cut<i64>(rest, 4 * most_parts);
-        t.failed = cut<i32>(rest, most_parts);
-        t.keys = cut<i64>(rest, n);  // what follows is also what contraction works with
-        t.wishes = cut<i32>(rest, n);
-        t.seen = cut<i32>(rest, n);
-        t.parts = cut<i32>(rest, n);
-        t.queue = cut<u16>(rest, n);
-        const i64 n_near = n * words_of(most_parts);
-        t.near = near == nullptr ? cut<u32>(rest, n_near) : near + blockIdx.x * n_near;
-        t.limits = own_limits;
-        t.prices = prices;
+        t.loads.pointer = cut<i64>(rest, most_parts * N_LOADS);
+        t.best.pointer = cut<i64>(rest, 4 * most_parts);
+        t.failed.pointer = cut<i32>(rest, most_parts);
+        t.keys.pointer = cut<i64>(rest, n);  // what follows is also what contraction works with
+        t.wishes.pointer = cut<i32>(rest, n);
+        t.seen.pointer = cut<i32>(rest, n);
+        t.parts.pointer = cut<i32>(rest, n);
+        t.queue.pointer = cut<u16>(rest, n);
+        t.has_near = has_near != 0;
+        t.near.pointer = cut<u32>(rest, t.has_near ? n * words_of(most_parts) : 0);
+        t.limits.pointer = own_limits;
+        t.prices.pointer = prices;
     }
     if (threadIdx.x < N_LOADS) own_limits[threadIdx.x] = limits[threadIdx.x];
     __syncthreads();

@@ -18,14 +18,14 @@ __device__ __forceinline__ void add_shared(i64* target, i64 value) {
 // Node v finds so much more in part p, which is near then.
 __device__ __forceinline__ void find_more(const Scratch& s, const Table& t, i32 v, i32 p, i64 weight) {
     add64(s.gains + v * t.n_parts + p, weight);
-    atomicOr(t.near + v * words_of(t.n_parts) + (p >> 5), 1u << (p & 31));
+    if (t.has_near) atomicOr(t.near + v * words_of(t.n_parts) + (p >> 5), 1u << (p & 31));
 }
 
 // Counts the pins of each net in each part, lists the parts where it has some, and adds its counts to their loads.
 // Returns the weight of all (net, part) with pins, this thread's share. Parallel over pins, a team or a warp each net.
 __device__ __forceinline__ i64 count_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
     const i32 k = t.n_parts, lane = lane_index();
-    u32* pairs = reinterpret_cast<u32*>(s.pins);
+    u32* pairs = s.pins.as<u32>();
     i64 total = 0;
     each_net(f, [&](i32 net, i32 rank, i32 size) {
         const i32 first = net < 0 ? 0 : static_cast<i32>(f.net_offsets[net]), end = net < 0 ? 0 : g.net_ends[net];
@@ -112,8 +112,8 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
     const i32 k = t.n_parts;
     if (threadIdx.x == 0) connectivity = 0;
     for (i32 i = threadIdx.x; i < k * N_LOADS; i += blockDim.x) t.loads[i] = 0;
-    for (i64 i = threadIdx.x; i < (f.n_nets * k + 7) / 8; i += blockDim.x) reinterpret_cast<Mark*>(s.pins)[i] = {0, 0, 0, 0};
-    for (i32 i = threadIdx.x; gains && i < g.n * words_of(k); i += blockDim.x) t.near[i] = 0;
+    for (i64 i = threadIdx.x; i < (f.n_nets * k + 7) / 8; i += blockDim.x) s.pins.as<Mark>()[i] = {0, 0, 0, 0};
+    for (i32 i = threadIdx.x; gains && t.has_near && i < g.n * words_of(k); i += blockDim.x) t.near[i] = 0;
     for (i32 v = threadIdx.x; gains && v < g.n; v += blockDim.x) {
         s.stays[v] = 0;
         for (i32 d = 0; d < N_DISTINCT; ++d) s.freed[v * N_DISTINCT + d] = 0;
@@ -133,17 +133,16 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
     return static_cast<i64>(connectivity);
 }
 
-// Leaves what nodes find as it was before it was filled: zero. Parallel over words of near parts.
+// Leaves what nodes find as it was before it was filled: zero. Parallel over words of near parts, or all parts.
 __device__ __forceinline__ void clear_gains(const Graph& g, const Scratch& s, const Table& t) {
     const i32 k = t.n_parts, words = words_of(k);
-    for (i32 i = threadIdx.x; i < g.n * words; i += blockDim.x) {
-        const i32 v = i / words;
-        for (u32 bits = t.near[i]; bits != 0; bits &= bits - 1) {
-            const i32 place = v * k + (i - v * words) * 32 + __ffs(bits) - 1;
-            s.gains[place] = 0;
-            for (i32 d = 0; d < N_DISTINCT; ++d) s.covered[place * N_DISTINCT + d] = 0;
-        }
-    }
+    const auto clear = [&](i32 place) {
+        s.gains[place] = 0;
+        for (i32 d = 0; d < N_DISTINCT; ++d) s.covered[place * N_DISTINCT + d] = 0;
+    };
+    for (i32 i = threadIdx.x; t.has_near && i < g.n * words; i += blockDim.x)
+        for (u32 bits = t.near[i]; bits != 0; bits &= bits - 1) clear(i / words * k + i % words * 32 + __ffs(bits) - 1);
+    for (i32 i = threadIdx.x; !t.has_near && i < g.n * k; i += blockDim.x) clear(i);
 }
 
 #endif

@@ -12,32 +12,63 @@ const i32 ID_BITS = 13;      // of a node within a key
 const i64 NONE = -(1ll << 62);  // the key of a node that has no move
 const i32 MOVED = 1 << 30;      // above every turn
 
+// Pointers that say where they point: loads, stores and, above all, additions to what may be anywhere are much longer.
+#ifndef ASSUME
+#define ASSUME(condition) __builtin_assume(condition)
+#endif
+
+template <class T>
+struct Global {
+    T* pointer;
+    __device__ __forceinline__ operator T*() const {
+        ASSUME(__isGlobal(pointer));
+        return pointer;
+    }
+    template <class Other>
+    __device__ __forceinline__ Other* as() const {
+        return reinterpret_cast<Other*>(static_cast<T*>(*this));
+    }
+};
+
+template <class T>
+struct Shared {
+    T* pointer;
+    __device__ __forceinline__ operator T*() const {
+        ASSUME(__isShared(pointer));
+        return pointer;
+    }
+    template <class Other>
+    __device__ __forceinline__ Other* as() const {
+        return reinterpret_cast<Other*>(static_cast<T*>(*this));
+    }
+};
+
 // The level as it lies on the device.
 struct Fine {
-    const i64* net_offsets;
-    const i32* net_pins;
-    const i64* source_offsets;
-    const i32* source_nodes;
-    const i64 *source_weights, *net_weights, *counts, *resources;
+    Global<const i64> net_offsets;
+    Global<const i32> net_pins;
+    Global<const i64> source_offsets;
+    Global<const i32> source_nodes;
+    Global<const i64> source_weights, net_weights, counts, resources;
     i64 n, n_nets, n_pins, n_sources;
 };
 
 // A contracted level: nets keep their first places and their sources' places; pins are distinct clusters, and so
 // are sources: of those that are one cluster the first has their weight.
 struct Graph {
-    i32* net_ends;        // [n_nets]
-    i32* net_pins;        // [n_pins]
-    i32* source_nodes;    // [n_sources] -1: one cluster with an earlier source
-    i64* source_weights;  // [n_sources]
-    i64* source_gains;    // [n_sources] what a source finds where its net has pins, -1 if it is a pin itself
-    i32* node_offsets;    // [n + 1]
-    i32* node_nets;       // [n_pins]
-    i32* out_offsets;     // [n + 1]
-    i32* out_nets;        // [n_sources]
-    i64* out_gains;       // [n_sources] the same, by node
-    i64* resources;       // [n * N_ADDITIVE]
-    i64* weights;         // [n] of the nets that a node is a pin of, together
-    i32* brought;         // [n * N_DISTINCT] and their counts
+    Global<i32> net_ends;        // [n_nets]
+    Global<i32> net_pins;        // [n_pins]
+    Global<i32> source_nodes;    // [n_sources] -1: one cluster with an earlier source
+    Global<i64> source_weights;  // [n_sources]
+    Global<i64> source_gains;    // [n_sources] what a source finds where its net has pins, -1 if it is a pin itself
+    Global<i32> node_offsets;    // [n + 1]
+    Global<i32> node_nets;       // [n_pins]
+    Global<i32> out_offsets;     // [n + 1]
+    Global<i32> out_nets;        // [n_sources]
+    Global<i64> out_gains;       // [n_sources] the same, by node
+    Global<i64> resources;       // [n * N_ADDITIVE]
+    Global<i64> weights;         // [n] of the nets that a node is a pin of, together
+    Global<i32> brought;         // [n * N_DISTINCT] and their counts
     i32 n;
 };
 
@@ -51,32 +82,33 @@ struct alignas(16) Mark {
 // What a block works with, in global memory.
 struct Scratch {
     Graph coarse;
-    i64* gains;      // [n * n_parts] what each node finds in each part; zero while no tables are filled
-    i32* covered;    // [n * n_parts * N_DISTINCT] counts of its nets that the part has already; the same
-    u16* pins;       // [n_nets * n_parts] pins of each net in each part
-    u16* touched;    // [n_pins] parts where a net has pins, from its first place on; only while filling
-    i32* n_touched;  // [n_nets] how many
-    i64* stays;      // [n] what a node finds less where it is because nets are there for it alone
-    i32* freed;      // [n * N_DISTINCT] counts of these nets
-    i32 *moved, *origins, *turns, *clusters, *coarse_parts;  // [n]
-    u32* numbers;    // [most pairs of parts + 1]
-    Mark* marks;     // [n_pins + n_sources] also what contraction works with
+    Global<i64> gains;      // [n * n_parts] what each node finds in each part; zero while no tables are filled
+    Global<i32> covered;    // [n * n_parts * N_DISTINCT] counts of its nets that the part has already; the same
+    Global<u16> pins;       // [n_nets * n_parts] pins of each net in each part
+    Global<u16> touched;    // [n_pins] parts where a net has pins, from its first place on; only while filling
+    Global<i32> n_touched;  // [n_nets] how many
+    Global<i64> stays;      // [n] what a node finds less where it is because nets are there for it alone
+    Global<i32> freed;      // [n * N_DISTINCT] counts of these nets
+    Global<i32> moved, origins, turns, clusters, coarse_parts;  // [n]
+    Global<u32> numbers;    // [most pairs of parts + 1]
+    Global<Mark> marks;     // [n_pins + n_sources] also what contraction works with
 };
 
 // What is looked at all the time, in shared memory.
 struct Table {
     i32 n_parts;
-    i64* loads;   // [n_parts * N_LOADS]
-    i64* best;    // [4 * n_parts] largest key of a node that wants to leave or enter the part, then of one that concerns
-                  // no part for which one is found; of even turns, of odd ones
-    i32* failed;  // [n_parts] the last turn in which a move into it gained less than thought
-    i64* keys;    // [n] gain of each node's best move when it was last looked at, then id; or NONE
-    i32* wishes;  // [n] where it would move
-    i32* seen;    // [n] the last turn after which it was looked at, or MOVED
-    i32* parts;   // [n]
-    u16* queue;   // [n] nodes to look at
-    u32* near;    // [n * words_of(n_parts)] a bit for each part in which the node finds something, or did; or in global memory
-    const i64 *limits, *prices;
+    Shared<i64> loads;   // [n_parts * N_LOADS]
+    Shared<i64> best;    // [4 * n_parts] largest key of a node that wants to leave or enter the part, then of one that concerns
+                         // no part for which one is found; of even turns, of odd ones
+    Shared<i32> failed;  // [n_parts] the last turn in which a move into it gained less than thought
+    Shared<i64> keys;    // [n] gain of each node's best move when it was last looked at, then id; or NONE
+    Shared<i32> wishes;  // [n] where it would move
+    Shared<i32> seen;    // [n] the last turn after which it was looked at, or MOVED
+    Shared<i32> parts;   // [n]
+    Shared<u16> queue;   // [n] nodes to look at
+    Shared<u32> near;    // [n * words_of(n_parts)] a bit for each part in which the node finds something, or did
+    bool has_near;       // else all parts count as near: shared memory has no room
+    Shared<const i64> limits, prices;
     u64 seed;
 };
 
@@ -97,19 +129,19 @@ __device__ __forceinline__ T* cut(unsigned char*& memory, i64 n) {
 
 __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
     Graph g;
-    g.source_weights = cut<i64>(memory, f.n_sources);
-    g.source_gains = cut<i64>(memory, f.n_sources);
-    g.out_gains = cut<i64>(memory, f.n_sources);
-    g.resources = cut<i64>(memory, f.n * N_ADDITIVE);
-    g.weights = cut<i64>(memory, f.n);
-    g.brought = cut<i32>(memory, f.n * N_DISTINCT);
-    g.net_ends = cut<i32>(memory, f.n_nets);
-    g.net_pins = cut<i32>(memory, f.n_pins);
-    g.source_nodes = cut<i32>(memory, f.n_sources);
-    g.node_offsets = cut<i32>(memory, f.n + 1);
-    g.node_nets = cut<i32>(memory, f.n_pins);
-    g.out_offsets = cut<i32>(memory, f.n + 1);
-    g.out_nets = cut<i32>(memory, f.n_sources);
+    g.source_weights.pointer = cut<i64>(memory, f.n_sources);
+    g.source_gains.pointer = cut<i64>(memory, f.n_sources);
+    g.out_gains.pointer = cut<i64>(memory, f.n_sources);
+    g.resources.pointer = cut<i64>(memory, f.n * N_ADDITIVE);
+    g.weights.pointer = cut<i64>(memory, f.n);
+    g.brought.pointer = cut<i32>(memory, f.n * N_DISTINCT);
+    g.net_ends.pointer = cut<i32>(memory, f.n_nets);
+    g.net_pins.pointer = cut<i32>(memory, f.n_pins);
+    g.source_nodes.pointer = cut<i32>(memory, f.n_sources);
+    g.node_offsets.pointer = cut<i32>(memory, f.n + 1);
+    g.node_nets.pointer = cut<i32>(memory, f.n_pins);
+    g.out_offsets.pointer = cut<i32>(memory, f.n + 1);
+    g.out_nets.pointer = cut<i32>(memory, f.n_sources);
     g.n = 0;
     return g;
 }
@@ -117,21 +149,21 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
 // `clear`: of the block's tables of what nodes find.
 __device__ Scratch cut_scratch(unsigned char* clear, unsigned char* memory, const Fine& f, i64 most_parts) {
     Scratch s;
-    s.gains = cut<i64>(clear, f.n * most_parts);
-    s.covered = cut<i32>(clear, f.n * most_parts * N_DISTINCT);
+    s.gains.pointer = cut<i64>(clear, f.n * most_parts);
+    s.covered.pointer = cut<i32>(clear, f.n * most_parts * N_DISTINCT);
     s.coarse = cut_graph(memory, f);
-    s.numbers = cut<u32>(memory, most_parts * most_parts + 1);
-    s.stays = cut<i64>(memory, f.n);
-    s.marks = cut<Mark>(memory, f.n_pins + f.n_sources);
-    s.freed = cut<i32>(memory, f.n * N_DISTINCT);
-    s.moved = cut<i32>(memory, f.n);
-    s.origins = cut<i32>(memory, f.n);
-    s.turns = cut<i32>(memory, f.n);
-    s.clusters = cut<i32>(memory, f.n);
-    s.coarse_parts = cut<i32>(memory, f.n);
-    s.n_touched = cut<i32>(memory, f.n_nets);
-    s.touched = cut<u16>(memory, f.n_pins);
-    s.pins = cut<u16>(memory, f.n_nets * most_parts);
+    s.numbers.pointer = cut<u32>(memory, most_parts * most_parts + 1);
+    s.stays.pointer = cut<i64>(memory, f.n);
+    s.marks.pointer = cut<Mark>(memory, f.n_pins + f.n_sources);
+    s.freed.pointer = cut<i32>(memory, f.n * N_DISTINCT);
+    s.moved.pointer = cut<i32>(memory, f.n);
+    s.origins.pointer = cut<i32>(memory, f.n);
+    s.turns.pointer = cut<i32>(memory, f.n);
+    s.clusters.pointer = cut<i32>(memory, f.n);
+    s.coarse_parts.pointer = cut<i32>(memory, f.n);
+    s.n_touched.pointer = cut<i32>(memory, f.n_nets);
+    s.touched.pointer = cut<u16>(memory, f.n_pins);
+    s.pins.pointer = cut<u16>(memory, f.n_nets * most_parts);
     return s;
 }
 

@@ -2,14 +2,14 @@
 #ifndef SNNMAP_SEARCH_MOVES_CUH
 #define SNNMAP_SEARCH_MOVES_CUH
 
-// Keys and wishes of all nodes, or of the first n of the queue. Parallel over nodes: a warp each where they are few,
+// Keys and wishes of all n nodes, or of the n of the queue. Parallel over nodes: a warp each where they are few,
 // half a warp, or a team.
-__device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, const u16* queue, i32 n) {
+__device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n) {
     const i32 width = n <= n_warps() ? 32 : n <= 2 * n_warps() ? 16 : TEAM, n_groups = blockDim.x / width;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
         const i32 i = base + threadIdx.x / width;
-        look_at(g, s, t, i >= n ? -1 : queue == nullptr ? i : queue[i], width);
+        look_at(g, s, t, i >= n ? -1 : all ? i : t.queue[i], width);
     }
 }
 
@@ -89,7 +89,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
     #pragma unroll 1
     for (i32 turn = 0;; ++turn) {
         Tally& tally = tallies[turn & 1];
-        look_at_nodes(g, s, t, turn == 0 ? nullptr : t.queue, n_queued);
+        look_at_nodes(g, s, t, turn == 0, n_queued);
         if (threadIdx.x == 0) tally = {0, 0, 0, -1, 0};
         __syncthreads();
         if (n_moved - n_kept > patience) break;

@@ -99,7 +99,7 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
         #pragma unroll 1
         for (i32 first = 0; 32 * first < k; first += width) {
             #pragma unroll 1
-            for (u32 left = m.least == 0 ? ALL_LANES : near_parts(t, v, first, rank, width); left != 0;) {
+            for (u32 left = m.least == 0 || !t.has_near ? ALL_LANES : near_parts(t, v, first, rank, width); left != 0;) {
                 i32 parts[AT_ONCE];
                 Offer offers[AT_ONCE];
                 #pragma unroll

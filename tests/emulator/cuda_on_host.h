@@ -21,6 +21,7 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define ASSUME(condition)
 #define WAIT_A_LITTLE() emulator::yield()
 #define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)
 #define __shared__ static

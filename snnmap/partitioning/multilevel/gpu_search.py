@@ -151,9 +151,9 @@ class GpuSearch(Search):
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         blocks, clear, scratch = self._room(min(len(tasks), device.multiprocessors), most)
-        words, near = -(-most // 32), None
+        words = -(-most // 32)
         if self._shared_bytes(most, words) > _MOST_SHARED:
-            near, words = xp.empty(blocks * self.level.n_nodes * words, xp.uint32), 0
+            words = 0
         width = 2 + len(self.limits)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
@@ -179,7 +179,7 @@ class GpuSearch(Search):
             self._clear_bytes(most),
             scratch,
             self._scratch_bytes(most),
-            near,
+            int(words > 0),
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
         device.launch(kernel, blocks, args, self._shared_bytes(most, words), self._threads)
