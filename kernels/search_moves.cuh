@@ -3,9 +3,11 @@
 #define SNNMAP_SEARCH_MOVES_CUH
 
 // Keys and wishes of all n nodes, or of the n of the queue. Parallel over nodes: a warp each where they are few,
-// half a warp, or a team.
+// else fewer lanes.
 __device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n) {
-    const i32 width = n <= n_warps() ? 32 : n <= 2 * n_warps() ? 16 : TEAM, n_groups = blockDim.x / width;
+    i32 width = 32;
+    while (width > LOOKERS && n * width > blockDim.x) width /= 2;
+    const i32 n_groups = blockDim.x / width;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
         const i32 i = base + threadIdx.x / width;
@@ -21,8 +23,11 @@ __device__ __noinline__ void take_back(const Fine& f, const Graph& g, const Scra
         while (first > n_kept && s.turns[first - 1] == s.turns[n_moved - 1]) --first;
         if (threadIdx.x == 0) n_marks = 0;
         __syncthreads();
-        for (i32 i = first + warp_index(); i < n_moved; i += n_warps())
-            move_node(f, g, s, t, s.moved[i], t.wishes[s.moved[i]], s.origins[i], &n_marks);
+        for (i32 i = first + warp_index(); i < n_moved; i += n_warps()) {
+            const i32 v = s.moved[i];
+            const Nets nets = nets_of(g, v);
+            move_node(f, g, s, t, v, t.wishes[v], s.origins[i], nets, net_at(g, nets, lane_index()), &n_marks);
+        }
         __syncthreads();
         spread_marks(f, g, s, t, n_marks, -1, &unused);
         __syncthreads();
@@ -55,7 +60,9 @@ __device__ __forceinline__ bool is_taken(const Table& t, const i64* best, i32 p)
 __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i64 key, i32 a, i32 b,
                                          i32 turn, i32 n_moved, Tally& tally) {
     const i32 v = node_of(key);
-    const i64 gain = look_again(g, s, t, v);
+    const Nets nets = nets_of(g, v);  // on their way meanwhile
+    const i32 net = net_at(g, nets, lane_index());
+    const i64 gain = look_again(g, s, t, v, b);
     __syncwarp();
     if (gain < gain_of(key)) {
         if (lane_index() == 0) t.failed[b] = tally.failed_in = turn;
@@ -70,7 +77,7 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
         t.keys[v] = NONE;
         atomicAdd(&tally.gained, static_cast<u64>(gain));
     }
-    move_node(f, g, s, t, v, a, b, &tally.n_marks);
+    move_node(f, g, s, t, v, a, b, nets, net, &tally.n_marks);
 }
 
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
@@ -82,10 +89,11 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) t.seen[v] = -1;
     for (i32 p = threadIdx.x; p < k; p += blockDim.x) {
         t.failed[p] = -1;
-        t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = NONE;
+        t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = LEAST_GAIN;
     }
     i32 n_moved = 0, n_kept = 0, n_queued = g.n;
     i64 current = 0, most = 0;
+    i64 floor = LEAST_GAIN;  // keys that count are above it
     #pragma unroll 1
     for (i32 turn = 0;; ++turn) {
         Tally& tally = tallies[turn & 1];
@@ -94,14 +102,22 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         __syncthreads();
         if (n_moved - n_kept > patience) break;
         i64 *best = t.best + 2 * (turn & 1) * k, *second = best + k;
-        #pragma unroll 1
-        for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
-            if (t.keys[v] != NONE) ask_for_both(t, best, v);
-        __syncthreads();
         i64 top = NONE;
         #pragma unroll 1
-        for (i32 p = lane; p < k; p += 32) top = larger(top, best[p]);
-        for (i32 step = 16; step > 0; step >>= 1) top = larger(top, __shfl_xor_sync(ALL_LANES, top, step));
+        while (true) {
+            #pragma unroll 1
+            for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
+                if (t.keys[v] > floor) ask_for_both(t, best, v);
+            __syncthreads();
+            #pragma unroll 1
+            for (i32 p = lane; p < k; p += 32) top = larger(top, best[p]);
+            for (i32 step = 16; step > 0; step >>= 1) top = larger(top, __shfl_xor_sync(ALL_LANES, top, step));
+            if (top > floor || floor == NONE) break;
+            floor = top = NONE;  // nobody gains: now those count that lose
+            __syncthreads();
+            for (i32 p = threadIdx.x; p < 4 * k; p += blockDim.x) t.best[p] = NONE;
+            __syncthreads();
+        }
         if (top == NONE) break;
         const i64 bar = gain_of(top) > 0 ? 1ll << ID_BITS : 4 * gain_of(top) * (1ll << ID_BITS);
         #pragma unroll 1
@@ -127,7 +143,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             }
         }
         __syncthreads();
-        for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = NONE;
+        for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = floor;
         #pragma unroll 1
         for (i32 base = 0; tally.failed_in == turn && base < g.n; base += blockDim.x) {
             const i32 v = base + threadIdx.x;

@@ -75,38 +75,42 @@ __device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
     return other.below(one);
 }
 
-// Of the parts from 32 * `first` on, those that are near to node v and whose number leaves `rank` by `width`:
-// a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
-__device__ __forceinline__ u32 near_parts(const Table& t, i32 v, i32 first, i32 rank, i32 width) {
-    const i32 words = words_of(t.n_parts), n = smaller(words - first, width);
-    const u32* near = t.near + v * words + first;
-    const u32 each = width == 8 ? 0x01010101u : width == 16 ? 0x00010001u : 1u;
+// Of the parts from 32 * `first` on, those that are near to node v, or those that are not, and whose number leaves `rank`
+// by `width`: a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
+__device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, bool near, i32 rank, i32 width) {
+    const i32 words = words_of(t.n_parts), n = static_cast<i32>(smaller(words - first, width));
+    const u32 each = width == 32 ? 1 : ALL_LANES / ((1u << width) - 1);
     u32 bits = 0;
     #pragma unroll 1
-    for (i32 i = 0; i < n; ++i) bits |= (near[i] >> rank & each) << i;
+    for (i32 i = 0; i < n; ++i) {
+        const u32 word = t.has_near ? t.near[v * words + first + i] : ALL_LANES;
+        bits |= ((near ? word : ~word) >> rank & each) << i;
+    }
     return bits;
 }
 
-// Looks for the best move of node v: sets its wish and its key. By `width` lanes, a near part each, or, where leaving
-// is a relief, any part; v = -1: nothing to do. Maximum of (gain, hash, id).
+// Looks for the best move of node v: sets its wish and its key. By `width` lanes; v = -1: nothing to do. All lanes of a
+// warp come together. First the near parts, then, where leaving is a relief and nothing found outweighs a part where there is
+// room, all others. Maximum of (gain, hash, id).
 __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
-    i64 most = NONE, leaves = 0;
+    const Mover m = mover_of(g, s, t, v < 0 ? 0 : v);
+    i64 most = NONE;
     i32 best = -1;
-    if (v >= 0) {
-        const Mover m = mover_of(g, s, t, v);
-        leaves = m.leaves;
+    bool wanted = v >= 0;
+    #pragma unroll 1
+    for (i32 round = 0; round < 2 && __ballot_sync(ALL_LANES, wanted) != 0; ++round) {
         #pragma unroll 1
-        for (i32 first = 0; 32 * first < k; first += width) {
+        for (i32 first = 0; wanted && 32 * first < k; first += width) {
             #pragma unroll 1
-            for (u32 left = m.least == 0 || !t.has_near ? ALL_LANES : near_parts(t, v, first, rank, width); left != 0;) {
+            for (u32 left = candidates_of(t, v, first, round == 0, rank, width); left != 0;) {
                 i32 parts[AT_ONCE];
-                Offer offers[AT_ONCE];
+                Offer offers[AT_ONCE] = {};
                 #pragma unroll
                 for (i32 e = 0; e < AT_ONCE; ++e) {
                     const i32 bit = __ffs(left) - 1, word = bit & (width - 1), p = 32 * (first + word) + (bit - word) + rank;
                     parts[e] = left != 0 && p < k ? p : m.a;
-                    offers[e] = offer_of(s, t, m, parts[e]);
+                    if (round == 0) offers[e] = offer_of(s, t, m, parts[e]);
                     left &= left - 1;
                 }
                 #pragma unroll
@@ -118,23 +122,23 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
                 }
             }
         }
-    }
-    #pragma unroll 1
-    for (i32 step = width >> 1; step > 0; step >>= 1) {
-        const i64 value = __shfl_xor_sync(ALL_LANES, most, step);
-        const i32 p = __shfl_xor_sync(ALL_LANES, best, step);
-        if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
-        most = value;
-        best = p;
+        #pragma unroll 1
+        for (i32 step = width >> 1; step > 0; step >>= 1) {
+            const i64 value = __shfl_xor_sync(ALL_LANES, most, step);
+            const i32 p = __shfl_xor_sync(ALL_LANES, best, step);
+            if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+            most = value;
+            best = p;
+        }
+        wanted = wanted && m.least == 0 && most <= 0;
     }
     if (rank != 0 || v < 0) return;
     t.wishes[v] = best;
-    t.keys[v] = best < 0 ? NONE : key_of(most + leaves, v);
+    t.keys[v] = best < 0 ? NONE : key_of(most + m.leaves, v);
 }
 
-// What the move that node v wishes for gains now, as keys count it, or NONE.
-__device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, const Table& t, i32 v) {
-    const i32 p = t.wishes[v];
+// What the move of node v to part p gains now, as keys count it, or NONE.
+__device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 p) {
     const Mover m = mover_of(g, s, t, v);
     const i64 value = value_of(t, m, offer_of(s, t, m, p), p);
     return value == NONE ? NONE : gain_of(key_of(value + m.leaves, v));
@@ -142,44 +146,57 @@ __device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, cons
 
 // ------------------------------------------------------------------------------------ moving
 
+// Nets of a node: those that it is a pin of, then those that it is only a source of.
+struct Nets {
+    i32 first, n_pinned, first_out, n;
+};
+
+__device__ __forceinline__ Nets nets_of(const Graph& g, i32 v) {
+    const i32 first = g.node_offsets[v], n_pinned = g.node_offsets[v + 1] - first, first_out = g.out_offsets[v];
+    return {first, n_pinned, first_out, n_pinned + g.out_offsets[v + 1] - first_out};
+}
+
+// Number j of them, 0 if there are not so many.
+__device__ __forceinline__ i32 net_at(const Graph& g, const Nets& nets, i32 j) {
+    if (j < nets.n_pinned) return g.node_nets[nets.first + j];
+    return j < nets.n ? g.out_nets[nets.first_out + j - nets.n_pinned] : 0;
+}
+
 // Moves node v from part a to b, keeps the pins and the loads true, and marks the nets that may change what
-// others find; by a whole warp, a net each lane. Other moves at the same time concern other parts.
+// others find; by a whole warp, a net each lane: `net` is the first of this one. Other moves at the same time concern other
+// parts.
 __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 a, i32 b,
-                                          u32* n_marks) {
-    const i32 lane = lane_index();
-    const i32 k = t.n_parts;
-    const i32 first = g.node_offsets[v], n_pinned = g.node_offsets[v + 1] - first;
-    const i32 first_out = g.out_offsets[v], n = n_pinned + g.out_offsets[v + 1] - first_out;
-    i64 left[N_DISTINCT + 1] = {0}, come[N_DISTINCT + 1] = {0};
+                                          const Nets& nets, i32 net, u32* n_marks) {
+    const i32 lane = lane_index(), k = t.n_parts;
+    i32 left[N_DISTINCT + 1] = {0}, come[N_DISTINCT + 1] = {0};
     #pragma unroll 1
-    for (i32 base = 0; base < n; base += 32) {
+    for (i32 base = 0; base < nets.n; base += 32) {
         const i32 j = base + lane;
-        Mark mark = {0, 2 * v, a, b};
+        const bool is_pin = j < nets.n_pinned;
+        if (base > 0) net = net_at(g, nets, j);
+        u16* row = s.pins + net * k;
+        const i32 were = row[a], are = row[b];
         bool marked = false;
-        if (j < n_pinned) {
-            mark.net = g.node_nets[first + j];
-            u16* row = s.pins + mark.net * k;
-            const i32 were = row[a], are = row[b];
+        if (is_pin) {
             row[a] = static_cast<u16>(were - 1);
             row[b] = static_cast<u16>(are + 1);
             marked = were <= 2 || are <= 1;
             for (i32 d = 0; d < N_DISTINCT; ++d) {
-                const i64 count = f.counts[mark.net * N_DISTINCT + d];
+                const i32 count = static_cast<i32>(f.counts[net * N_DISTINCT + d]);
                 if (were == 1) left[d] += count;
                 if (are == 0) come[d] += count;
             }
-        } else if (j < n) {
-            mark.net = g.out_nets[first_out + j - n_pinned];
-            mark.mover += 1;
-            const u16* row = s.pins + mark.net * k;
-            marked = g.out_gains[first_out + j - n_pinned] >= 0 && (row[a] <= 1 || row[b] <= 1);
+        } else if (j < nets.n) {
+            marked = g.out_gains[nets.first_out + j - nets.n_pinned] >= 0 && (were <= 1 || are <= 1);
         }
         const i32 at = place_in(n_marks, marked);
-        if (marked) s.marks[at] = mark;
+        if (marked) s.marks[at] = {net, 2 * v + (is_pin ? 0 : 1), a, b};
     }
     for (i32 d = 0; d < N_DISTINCT; ++d) {
-        left[d] = sum_warp(left[d]);
-        come[d] = sum_warp(come[d]);
+        for (i32 step = 16; step > 0; step >>= 1) {
+            left[d] += __shfl_xor_sync(ALL_LANES, left[d], step);
+            come[d] += __shfl_xor_sync(ALL_LANES, come[d], step);
+        }
     }
     if (lane == 0) {
         for (i32 r = 0; r < N_LOADS; ++r) {
