@@ -5,13 +5,14 @@
 // Keys and wishes of all n nodes, or of the n of the queue. Parallel over nodes: a warp each where they are few,
 // else fewer lanes.
 __device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n) {
-    i32 width = 32;
-    while (width > LOOKERS && n * width > blockDim.x) width /= 2;
-    const i32 n_groups = blockDim.x / width;
+    i32 shift = 5;
+    #pragma unroll 1
+    while ((1 << shift) > LOOKERS && n << shift > blockDim.x) --shift;
+    const i32 n_groups = blockDim.x >> shift;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
-        const i32 i = base + threadIdx.x / width;
-        look_at(g, s, t, i >= n ? -1 : all ? i : t.queue[i], width);
+        const i32 i = base + (threadIdx.x >> shift);
+        look_at(g, s, t, i >= n ? -1 : all ? i : t.queue[i], 1 << shift);
     }
 }
 
@@ -86,7 +87,9 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
                                          bool needed) {
     __shared__ Tally tallies[2];  // of even and odd turns
     const i32 k = t.n_parts, lane = lane_index();
+    #pragma unroll 1
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) t.seen[v] = -1;
+    #pragma unroll 1
     for (i32 p = threadIdx.x; p < k; p += blockDim.x) {
         t.failed[p] = -1;
         t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = LEAST_GAIN;
@@ -115,6 +118,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             if (top > floor || floor == NONE) break;
             floor = top = NONE;  // nobody gains: now those count that lose
             __syncthreads();
+            #pragma unroll 1
             for (i32 p = threadIdx.x; p < 4 * k; p += blockDim.x) t.best[p] = NONE;
             __syncthreads();
         }
@@ -124,7 +128,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
             if (t.keys[v] >= bar && !is_taken(t, best, t.parts[v]) && !is_taken(t, best, t.wishes[v])) ask_for_both(t, second, v);
         __syncthreads();
-        i32 n_chosen = 0;  // the warps share them
+        i32 whose = 0;  // the warps share them
         #pragma unroll 1
         for (i32 base = 0; base < 2 * k; base += 32) {
             const i32 at = base + lane, p = at < k ? at : at - k;
@@ -135,7 +139,9 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             u32 chosen = __ballot_sync(ALL_LANES, own >= bar && wish != p && list[wish] == own);
             #pragma unroll 1
             for (; chosen != 0; chosen &= chosen - 1) {
-                if (n_chosen++ % n_warps() != warp_index()) continue;
+                const bool own_one = whose == warp_index();
+                whose = whose + 1 == n_warps() ? 0 : whose + 1;
+                if (!own_one) continue;
                 const i32 one = __ffs(chosen) - 1;
                 const i64 key = __shfl_sync(ALL_LANES, own, one);
                 const i32 from = __shfl_sync(ALL_LANES, p, one), to = __shfl_sync(ALL_LANES, wish, one);
@@ -143,6 +149,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             }
         }
         __syncthreads();
+        #pragma unroll 1
         for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = floor;
         #pragma unroll 1
         for (i32 base = 0; tally.failed_in == turn && base < g.n; base += blockDim.x) {
@@ -164,6 +171,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
     if (needed) {
         take_back(f, g, s, t, n_kept, n_moved);
     } else {
+        #pragma unroll 1
         for (i32 i = n_kept + threadIdx.x; i < n_moved; i += blockDim.x) t.parts[s.moved[i]] = s.origins[i];
         __syncthreads();
     }

@@ -79,7 +79,7 @@ __device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
 // by `width`: a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
 __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, bool near, i32 rank, i32 width) {
     const i32 words = words_of(t.n_parts), n = static_cast<i32>(smaller(words - first, width));
-    const u32 each = width == 32 ? 1 : ALL_LANES / ((1u << width) - 1);
+    const u32 each = width == 32 ? 1 : width == 16 ? 0x00010001u : width == 8 ? 0x01010101u : 0x11111111u;
     u32 bits = 0;
     #pragma unroll 1
     for (i32 i = 0; i < n; ++i) {
@@ -102,24 +102,21 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
     for (i32 round = 0; round < 2 && __ballot_sync(ALL_LANES, wanted) != 0; ++round) {
         #pragma unroll 1
         for (i32 first = 0; wanted && 32 * first < k; first += width) {
+            u32 left = candidates_of(t, v, first, round == 0, rank, width);
+            Offer next = {};  // on its way while one is weighed
             #pragma unroll 1
-            for (u32 left = candidates_of(t, v, first, round == 0, rank, width); left != 0;) {
-                i32 parts[AT_ONCE];
-                Offer offers[AT_ONCE] = {};
-                #pragma unroll
-                for (i32 e = 0; e < AT_ONCE; ++e) {
-                    const i32 bit = __ffs(left) - 1, word = bit & (width - 1), p = 32 * (first + word) + (bit - word) + rank;
-                    parts[e] = left != 0 && p < k ? p : m.a;
-                    if (round == 0) offers[e] = offer_of(s, t, m, parts[e]);
-                    left &= left - 1;
-                }
-                #pragma unroll
-                for (i32 e = 0; e < AT_ONCE; ++e) {
-                    const i64 value = value_of(t, m, offers[e], parts[e]);
-                    if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, parts[e], best))) continue;
-                    most = value;
-                    best = parts[e];
-                }
+            for (i32 next_p = -1; left != 0 || next_p >= 0;) {
+                const Offer offer = next;
+                const i32 p = next_p;
+                const i32 bit = __ffs(left) - 1, word = bit & (width - 1), it = 32 * (first + word) + (bit - word) + rank;
+                next_p = left != 0 && it < k ? it : -1;
+                if (next_p >= 0 && round == 0) next = offer_of(s, t, m, next_p);
+                left &= left - 1;
+                if (p < 0) continue;
+                const i64 value = value_of(t, m, offer, p);
+                if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+                most = value;
+                best = p;
             }
         }
         #pragma unroll 1
@@ -306,10 +303,10 @@ __device__ __forceinline__ void spread_marks(const Fine& f, const Graph& g, cons
     const bool many = n > n_warps();
     #pragma unroll 1
     for (i32 width = many ? TEAM : 32; width <= 32; width *= 32 / TEAM) {
-        const i32 n_groups = blockDim.x / width;
+        const i32 shift = __ffs(width) - 1, n_groups = blockDim.x >> shift;
         #pragma unroll 1
         for (i32 base = 0; base < n; base += n_groups) {
-            const i32 i = base + threadIdx.x / width;
+            const i32 i = base + (threadIdx.x >> shift);
             Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
             if (mark.net >= 0 && many && (size_of(f, mark.net) > SHORT_NET) != (width == 32)) mark.net = -1;
             if (__ballot_sync(ALL_LANES, mark.net >= 0) != 0) spread_mark(f, g, s, t, mark, turn, n_queued, width);
