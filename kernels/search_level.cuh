@@ -118,7 +118,7 @@ __device__ __forceinline__ i32 warp_index() { return threadIdx.x >> 5; }
 __device__ __forceinline__ i32 lane_index() { return threadIdx.x & 31; }
 
 // Words of n bits.
-__device__ __forceinline__ i32 words_of(i64 n) { return static_cast<i32>((n + 31) / 32); }
+__device__ __forceinline__ i32 words_of(i32 n) { return (n + 31) >> 5; }
 
 // Cuts a piece of memory for `n` values off the front.
 template <class T>

@@ -30,35 +30,23 @@ __device__ __forceinline__ Mover mover_of(const Graph& g, const Scratch& s, cons
     return m;
 }
 
-// What a node finds in a part, and what of its counts the part has already, if that matters.
-struct Offer {
-    i64 found;
-    i32 covered[N_DISTINCT + 1];
-};
-
-__device__ __forceinline__ Offer offer_of(const Scratch& s, const Table& t, const Mover& m, i32 p) {
-    const i32 place = m.v * t.n_parts + p;
-    Offer offer = {s.gains[place], {0}};
-    for (i32 d = 0; d < N_DISTINCT; ++d) {
-        const i32 r = N_ADDITIVE + d;
-        if (t.loads[p * N_LOADS + r] + m.brings[r] > t.limits[r]) offer.covered[d] = s.covered[place * N_DISTINCT + d];
-    }
-    return offer;
-}
-
-// What it gains in part p, or NONE if it may not go there.
-__device__ __forceinline__ i64 value_of(const Table& t, const Mover& m, const Offer& offer, i32 p) {
-    if (offer.found < m.least || p == m.a) return NONE;
-    i64 value = offer.found;
+// What it gains in part p, where it finds so much, or NONE if it may not go there.
+__device__ __forceinline__ i64 value_of(const Scratch& s, const Table& t, const Mover& m, i32 p, i64 found) {
+    if (found < m.least || p == m.a) return NONE;
     bool fits = true;
     for (i32 r = 0; r < N_LOADS; ++r) {
-        const i64 added = m.brings[r] - (r < N_ADDITIVE ? 0 : offer.covered[r < N_ADDITIVE ? 0 : r - N_ADDITIVE]);
-        const i64 over = t.loads[p * N_LOADS + r] + added - t.limits[r];
+        i64 added = m.brings[r], over = t.loads[p * N_LOADS + r] + added - t.limits[r];
         if (over <= 0) continue;
+        if (r >= N_ADDITIVE) {  // some of it may be there already
+            const i64 covered = s.covered[(m.v * t.n_parts + p) * N_DISTINCT + r - N_ADDITIVE];
+            added -= covered;
+            over -= covered;
+            if (over <= 0) continue;
+        }
         fits &= t.prices[r] > 0 && over <= t.limits[r] >> 2;
-        value -= t.prices[r] * smaller(over, added);
+        found -= t.prices[r] * smaller(over, added);
     }
-    return fits ? value : NONE;
+    return fits ? found : NONE;
 }
 
 __device__ __forceinline__ i64 key_of(i64 gain, i32 v) {
@@ -78,13 +66,13 @@ __device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
 // Of the parts from 32 * `first` on, those that are near to node v, or those that are not, and whose number leaves `rank`
 // by `width`: a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
 __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, bool near, i32 rank, i32 width) {
-    const i32 words = words_of(t.n_parts), n = static_cast<i32>(smaller(words - first, width));
+    const i32 words = words_of(t.n_parts), end = first + width < words ? first + width : words;
     const u32 each = width == 32 ? 1 : width == 16 ? 0x00010001u : width == 8 ? 0x01010101u : 0x11111111u;
     u32 bits = 0;
     #pragma unroll 1
-    for (i32 i = 0; i < n; ++i) {
-        const u32 word = t.has_near ? t.near[v * words + first + i] : ALL_LANES;
-        bits |= ((near ? word : ~word) >> rank & each) << i;
+    for (i32 i = first; i < end; ++i) {
+        const u32 all = i + 1 < words ? ALL_LANES : ALL_LANES >> (32 * words - t.n_parts), its = t.has_near ? t.near[v * words + i] : all;
+        bits |= ((near ? its : all & ~its) >> rank & each) << (i - first);
     }
     return bits;
 }
@@ -94,30 +82,31 @@ __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, b
 // room, all others. Maximum of (gain, hash, id).
 __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
-    const Mover m = mover_of(g, s, t, v < 0 ? 0 : v);
+    Mover m = {};
     i64 most = NONE;
     i32 best = -1;
     bool wanted = v >= 0;
     #pragma unroll 1
     for (i32 round = 0; round < 2 && __ballot_sync(ALL_LANES, wanted) != 0; ++round) {
+        i32 next_p = -1, first = -width;
+        i64 next = 0;  // on its way while one is weighed, and the first one while the node is looked at
+        u32 left = 0;
         #pragma unroll 1
-        for (i32 first = 0; wanted && 32 * first < k; first += width) {
-            u32 left = candidates_of(t, v, first, round == 0, rank, width);
-            Offer next = {};  // on its way while one is weighed
+        for (bool more = wanted; more; more = next_p >= 0) {
+            const i32 p = next_p;
+            const i64 found = next;
             #pragma unroll 1
-            for (i32 next_p = -1; left != 0 || next_p >= 0;) {
-                const Offer offer = next;
-                const i32 p = next_p;
-                const i32 bit = __ffs(left) - 1, word = bit & (width - 1), it = 32 * (first + word) + (bit - word) + rank;
-                next_p = left != 0 && it < k ? it : -1;
-                if (next_p >= 0 && round == 0) next = offer_of(s, t, m, next_p);
-                left &= left - 1;
-                if (p < 0) continue;
-                const i64 value = value_of(t, m, offer, p);
-                if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
-                most = value;
-                best = p;
-            }
+            while (left == 0 && 32 * (first + width) < k) left = candidates_of(t, v, first += width, round == 0, rank, width);
+            const i32 bit = __ffs(left) - 1, word = bit & (width - 1);
+            next_p = left == 0 ? -1 : 32 * (first + word) + (bit - word) + rank;
+            next = next_p < 0 || round > 0 ? 0 : s.gains[v * k + next_p];
+            left &= left - 1;
+            if (p < 0 && round == 0) m = mover_of(g, s, t, v);
+            if (p < 0) continue;
+            const i64 value = value_of(s, t, m, p, found);
+            if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+            most = value;
+            best = p;
         }
         #pragma unroll 1
         for (i32 step = width >> 1; step > 0; step >>= 1) {
@@ -136,8 +125,9 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
 
 // What the move of node v to part p gains now, as keys count it, or NONE.
 __device__ __forceinline__ i64 look_again(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 p) {
+    const i64 found = s.gains[v * t.n_parts + p];
     const Mover m = mover_of(g, s, t, v);
-    const i64 value = value_of(t, m, offer_of(s, t, m, p), p);
+    const i64 value = value_of(s, t, m, p, found);
     return value == NONE ? NONE : gain_of(key_of(value + m.leaves, v));
 }
 
