@@ -6,7 +6,6 @@
 typedef unsigned short u16;
 
 const i32 TEAM = 8;          // threads that share a short net or look at one node
-const i32 LOOKERS = 4;       // threads that look at a node, at least
 const i64 SHORT_NET = 64;    // pins and sources that a team works on; more are a warp's
 const i32 ID_BITS = 13;      // of a node within a key
 const i64 NONE = -(1ll << 62);  // the key of a node that has no move

@@ -3,11 +3,9 @@
 #define SNNMAP_SEARCH_MOVES_CUH
 
 // Keys and wishes of all n nodes, or of the n of the queue. Parallel over nodes: a warp each where they are few,
-// else fewer lanes.
+// down to four lanes.
 __device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n) {
-    i32 shift = 5;
-    #pragma unroll 1
-    while ((1 << shift) > LOOKERS && n << shift > blockDim.x) --shift;
+    const i32 most = n_warps(), shift = n <= most ? 5 : n <= 2 * most ? 4 : n <= 4 * most ? 3 : 2;
     const i32 n_groups = blockDim.x >> shift;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
@@ -83,9 +81,10 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
 
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
 // true afterwards only if they are `needed`. All of a turn is inlined: a call would save the registers of all threads.
-__device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i64 patience,
+__device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& table, i64 patience,
                                          bool needed) {
     __shared__ Tally tallies[2];  // of even and odd turns
+    const Table t = table;  // in registers
     const i32 k = t.n_parts, lane = lane_index();
     #pragma unroll 1
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) t.seen[v] = -1;
