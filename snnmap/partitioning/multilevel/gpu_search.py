@@ -151,9 +151,8 @@ class GpuSearch(Search):
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         blocks, clear, scratch = self._room(min(len(tasks), device.multiprocessors), most)
-        words = -(-most // 32)
-        if self._shared_bytes(most, words) > _MOST_SHARED:
-            words = 0
+        words = -(-most // 32)  # of near parts, where there is room
+        words = words if self._shared_bytes(most, words) <= _MOST_SHARED else 0
         width = 2 + len(self.limits)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
@@ -198,7 +197,7 @@ class GpuSearch(Search):
         def needed(blocks: int) -> int:
             return max(self._cleared, blocks * clear_each) + blocks * each
 
-        memory = self._borrow(needed(1), needed(n_blocks))
+        memory: Any = self._borrow(needed(1), needed(n_blocks))
         if int(memory.data.ptr) != self._memory:
             self._memory, self._cleared = int(memory.data.ptr), 0
         while needed(n_blocks) > len(memory):

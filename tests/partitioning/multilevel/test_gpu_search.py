@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnmap.partitioning.multilevel import engine_gpu
+from snnmap.partitioning.multilevel import engine_gpu, gpu_search
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
@@ -74,6 +74,18 @@ def test_blocks_take_turns_where_memory_is_short(
     monkeypatch.setattr(engine_gpu, "SEARCH_BYTES", -(1 << 40))
     level = random_level(np.random.default_rng(2), n_nodes=80, n_nets=60, mean_pins=5)
     compare(gpu, level, 4, BRIEF)
+
+
+def test_near_parts_are_not_kept_where_shared_memory_is_short(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = random_level(np.random.default_rng(4), n_nodes=70, n_nets=60, mean_pins=4)
+    limits = tight_limits(level, 5)
+    search = gpu.searcher(gpu.upload(level), limits, BRIEF, None)
+    assert isinstance(search, GpuSearch)
+    monkeypatch.setattr(gpu_search, "_MOST_SHARED", 0)
+    expected = Search(level, limits, BRIEF, None).run(3)
+    assert np.array_equal(gpu.to_host(search.run(3).parts), expected.parts)
 
 
 def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
