@@ -104,14 +104,47 @@ __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices
     {net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, counts, resources, n, \
      n_nets, n_pins, n_sources}
 
-// The finest level with lists by node, for all individuals; `identity` is a map, and room for places. One block.
-extern "C" __global__ void prepare_search(FINE_ARGUMENTS, i32* identity, unsigned char* memory) {
-    DYNAMIC_SHARED(shared);
+// The finest level as individuals want it: its lists by node, and what they add up to; places are 32-bit. Parallel over pins,
+// nets, sources and nodes; what source is a pin of its net is found by bisection.
+extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offsets, const i32* node_nets, const i64* out_offsets,
+                                          const i32* out_nets, const i64* out_weights, unsigned char* memory) {
     const Fine f = FINE;
-    for (i32 v = threadIdx.x; v < n; v += blockDim.x) identity[v] = v;
-    __syncthreads();
-    Graph g = cut_graph(memory, f);
-    contract(f, identity, static_cast<i32>(n), g, reinterpret_cast<u32*>(shared), identity + n);
+    const Graph g = cut_graph(memory, f);
+    const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, n_threads = gridDim.x * blockDim.x;
+    const auto gain_of = [&](i64 net, i32 u, i64 weight) {
+        const i64 end = net_offsets[net + 1], place = lower_bound(net_pins, net_offsets[net], end, u);
+        return place < end && net_pins[place] == u ? -1 : weight;
+    };
+    for (i64 j = thread; j < n_pins; j += n_threads) {
+        g.net_pins[j] = net_pins[j];
+        g.node_nets[j] = node_nets[j];
+    }
+    for (i64 net = thread; net < n_nets; net += n_threads) {
+        g.net_ends[net] = static_cast<i32>(net_offsets[net + 1]);
+        for (i64 s = source_offsets[net]; s < source_offsets[net + 1]; ++s) {
+            g.source_nodes[s] = source_nodes[s];
+            g.source_weights[s] = source_weights[s];
+            g.source_gains[s] = gain_of(net, source_nodes[s], source_weights[s]);
+        }
+    }
+    for (i64 v = thread; v <= n; v += n_threads) {
+        g.node_offsets[v] = static_cast<i32>(node_offsets[v]);
+        g.out_offsets[v] = static_cast<i32>(out_offsets[v]);
+        if (v == n) break;
+        for (i32 r = 0; r < N_ADDITIVE; ++r) g.resources[v * N_ADDITIVE + r] = resources[v * N_ADDITIVE + r];
+        i64 weight = 0;
+        for (i64 j = node_offsets[v]; j < node_offsets[v + 1]; ++j) weight += net_weights[node_nets[j]];
+        g.weights[v] = weight;
+        for (i32 d = 0; d < N_DISTINCT; ++d) {
+            i64 brought = 0;
+            for (i64 j = node_offsets[v]; j < node_offsets[v + 1]; ++j) brought += counts[node_nets[j] * static_cast<i64>(N_DISTINCT) + d];
+            g.brought[v * N_DISTINCT + d] = static_cast<i32>(brought);
+        }
+        for (i64 i = out_offsets[v]; i < out_offsets[v + 1]; ++i) {
+            g.out_nets[i] = out_nets[i];
+            g.out_gains[i] = gain_of(out_nets[i], static_cast<i32>(v), out_weights[i]);
+        }
+    }
 }
 
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of

@@ -71,12 +71,9 @@ class GpuSearch(Search):
         self._n_loads = (level.resources.shape[1], level.counts.shape[1])
         graph_bytes = _graph_bytes(*sizes, *self._n_loads)
         self._graph = self._xp.empty(graph_bytes, self._xp.uint8)
-        identity = self._xp.empty(sum(sizes) - level.n_nets, self._xp.int32)
         self._memory, self._cleared = 0, 0
         kernel = device.kernel("search", "prepare_search", self._defines)
-        device.launch(
-            kernel, 1, (*self._fine, identity, self._graph), self._shared_bytes(1), self._threads
-        )
+        device.launch(kernel, device.multiprocessors, (*self._fine, *level[5:10], self._graph))
         self.starts = Starts(device, upload, self, threads)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         arrays = (factors, np.asarray(limits, np.int64), self.totals)
