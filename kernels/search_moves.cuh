@@ -133,6 +133,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             const i32 at = base + lane, p = at < k ? at : at - k;
             const i64* list = at < k ? best : second;
             const i64 own = at < 2 * k ? list[p] : NONE;
+            if (__ballot_sync(ALL_LANES, own >= bar) == 0) continue;
             const i32 wish = own < bar ? 0 : t.wishes[node_of(own)];
             // That it leaves this part is asked by its wish: other warps may have moved it already.
             u32 chosen = __ballot_sync(ALL_LANES, own >= bar && wish != p && list[wish] == own);
