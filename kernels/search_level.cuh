@@ -287,7 +287,7 @@ __device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n,
             }
         }
         __syncwarp();
-        for (i64 j = first + rank; j < end; j += size) own[g.net_pins[j] >> 5] = 0;
+        for (i32 i = rank; i < words; i += size) own[i] = 0;
         __syncwarp();
     });
     __syncthreads();
