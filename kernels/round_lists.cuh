@@ -3,23 +3,24 @@
 #ifndef SNNMAP_ROUND_LISTS_CUH
 #define SNNMAP_ROUND_LISTS_CUH
 
-// A segment: up to 32 consecutive nodes, within a word of bits, that are pins of the same nets and send to the same net,
-// if any. Their parts may differ. A node of many nets, or that sends to some, is one of its own.
+// A segment: up to 32 consecutive nodes, within a word of bits, that are pins of the same nets and send to one net each or to
+// none. Their parts may differ. A node of many nets, or that sends to some, is one of its own.
 
-__device__ __forceinline__ bool sends_to_some(const Rounds& in, i64 v) { return in.out_offsets[v + 1] - in.out_offsets[v] > 1; }
+__device__ __forceinline__ i64 n_outs_of(const Rounds& in, i64 v) { return in.out_offsets[v + 1] - in.out_offsets[v]; }
 
 // Whether a node's nets are too many for segments.
 __device__ __forceinline__ bool is_single(const Work& work, i64 v) {
-    return work.n_nets_of(v) > PARTLY || sends_to_some(work.in, v);
+    return work.n_nets_of(v) > PARTLY || n_outs_of(work.in, v) > 1;
 }
+
+// The only net to which v sends, or -1.
+__device__ __forceinline__ i32 out_net_of(const Rounds& in, i64 v) { return n_outs_of(in, v) == 1 ? in.out_nets[in.out_offsets[v]] : -1; }
 
 // Whether v and the node after it are twins. By a thread.
 __device__ __forceinline__ bool are_twins(const Work& work, i64 v) {
     const Rounds& in = work.in;
     const i64 first = in.node_offsets[v], next = in.node_offsets[v + 1], n = next - first;
-    const i64 out = in.out_offsets[v], next_out = in.out_offsets[v + 1];
-    if (is_single(work, v) || in.node_offsets[v + 2] - next != n || in.out_offsets[v + 2] - next_out != next_out - out) return false;
-    if (next_out > out && in.out_nets[out] != in.out_nets[next_out]) return false;
+    if (in.node_offsets[v + 2] - next != n || is_single(work, v) || is_single(work, v + 1)) return false;
 #pragma unroll 4
     for (i64 j = 0; j < n; ++j)
         if (in.node_nets[first + j] != in.node_nets[next + j]) return false;
