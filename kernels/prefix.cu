@@ -4,9 +4,8 @@
 // The phases of a round, between which all blocks wait for each other:
 //   measure   rows of the pins-per-part table, loads                            (nets, nodes)
 //   propose   every node's best move in isolation                               (nodes)
+//   rank      the place of each move among all of them; halves listed by part   (moves)
 //   replay    what each saves, brings and takes after all moves of better rank  (nets)
-//   sort      of many moves a share for each block; halves listed by part       (moves)
-//   rank      the place of each move among all of them                          (moves)
 //   weigh     by how much each half of a move changes its part's overload       (parts)
 //   look      the best prefix that ends in a block's share                      (moves)
 //   choose    the best of those, found by every block for itself, is made       (moves)
@@ -20,35 +19,9 @@
 #include "round_move.cuh"
 #include "round_twins.cuh"
 #include "round_propose.cuh"
+#include "round_rank.cuh"
 #include "round_replay.cuh"
 #include "round_choose.cuh"
-
-const i64 COUNTED = 8192;  // so many moves are ranked by comparing all pairs
-
-__device__ __forceinline__ i64 n_moves_of(const Work& work) { return static_cast<i64>(work.counters().n_proposed); }
-
-// The moves of this block's share of the list, by rank, where the share begins in `sorted`.
-__device__ __noinline__ void sort_share(const Work& work) {
-    const Rounds& in = work.in;
-    const Desk& desk = work.desk;
-    i64 first, last;
-    work.grid.share(n_moves_of(work), first, last);
-    const i64 n = last - first;
-    const bool fits = n <= desk.sortable();
-    i64* gains = fits ? reinterpret_cast<i64*>(desk.events) : in.sorted_gains + first;
-    i32* ids = fits ? reinterpret_cast<i32*>(gains + desk.sortable()) : in.sorted + first;
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-        gains[i] = in.sorted_gains[first + i];
-        ids[i] = in.proposed[first + i];
-    }
-    sort_moves(gains, ids, n, ById());
-    __syncthreads();
-    for (i64 i = threadIdx.x; fits && i < n; i += blockDim.x) {
-        in.sorted_gains[first + i] = gains[i];
-        in.sorted[first + i] = ids[i];
-    }
-    __syncthreads();
-}
 
 // Halves of all moves by part: 2 v in the list of v's part, 2 v + 1 in that of its target.
 __device__ __noinline__ void list_halves(const Work& work) {
@@ -79,77 +52,6 @@ __device__ __noinline__ void list_halves(const Work& work) {
     __syncthreads();
 }
 
-// How many of all moves come before one: by comparisons. By a warp.
-__device__ __forceinline__ i64 count_better(const Work& work, i64 gain, i32 v) {
-    const Rounds& in = work.in;
-    const i64 n = n_moves_of(work);
-    i64 rank = 0;
-#pragma unroll 4
-    for (i64 i = Warp().rank(); i < n; i += 32) rank += ranks_before(in.sorted_gains[i], in.proposed[i], gain, v);
-    return sum_warp(rank);
-}
-
-// The same by bisection of the sorted shares, of which a lane bisects some at once, so that their loads overlap.
-__device__ __forceinline__ i64 bisect_shares(const Work& work, i64 gain, i32 v) {
-    const Rounds& in = work.in;
-    const i32 SOME = 5;
-    const i64 n = n_moves_of(work), each = (n + gridDim.x - 1) / gridDim.x;
-    i64 rank = 0;
-    for (i64 base = Warp().rank(); base < gridDim.x; base += 32 * SOME) {
-        i32 low[SOME], high[SOME];
-        bool more = false;
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) {
-            const i64 first = smaller((base + 32 * k) * each, n);
-            low[k] = static_cast<i32>(first);
-            high[k] = base + 32 * k < gridDim.x ? static_cast<i32>(smaller(first + each, n)) : low[k];
-            rank -= low[k];
-            more |= low[k] < high[k];
-        }
-        while (more) {
-            i64 gains[SOME];
-            i32 ids[SOME];
-#pragma unroll
-            for (i32 k = 0; k < SOME; ++k) {
-                if (low[k] >= high[k]) continue;
-                const i32 middle = (low[k] + high[k]) >> 1;
-                gains[k] = in.sorted_gains[middle];
-                ids[k] = in.sorted[middle];
-            }
-            more = false;
-#pragma unroll
-            for (i32 k = 0; k < SOME; ++k) {
-                if (low[k] >= high[k]) continue;
-                const i32 middle = (low[k] + high[k]) >> 1;
-                if (ranks_before(gains[k], ids[k], gain, v))
-                    low[k] = middle + 1;
-                else
-                    high[k] = middle;
-                more |= low[k] < high[k];
-            }
-        }
-#pragma unroll
-        for (i32 k = 0; k < SOME; ++k) rank += low[k];
-    }
-    return sum_warp(rank);
-}
-
-// order[ranks[v]] = v for all moves. Parallel over moves, a warp each.
-__device__ __noinline__ void rank_moves(const Work& work) {
-    const Rounds& in = work.in;
-    const i64 n = n_moves_of(work);
-    const bool counted = n <= COUNTED;
-    const i32* ids = counted ? in.proposed : in.sorted;
-    for (i64 i = Warp().index(); i < n; i += Warp().number()) {
-        const i64 gain = in.sorted_gains[i];
-        const i32 v = ids[i];
-        const i64 rank = counted ? count_better(work, gain, v) : bisect_shares(work, gain, v);
-        if (Warp().rank() != 0) continue;
-        in.order[rank] = v;
-        in.ranks[v] = static_cast<i32>(rank);
-    }
-}
-
 // What moves change of the overload of part p, one after the other.
 struct Overload {
     const Work& work;
@@ -171,22 +73,19 @@ struct Overload {
     }
 };
 
-// Words of shared memory of a block where events lie.
-__device__ __forceinline__ i64 n_event_words(const Desk& desk) { return desk.capacity(Team::of_block()) * (sizeof(Event) / 4); }
-
 // changed[v] += by how much v's move, after all of better rank, changes the overload of its parts. A block a part: its
 // halves are put in order by a bit for each rank; where that has no room in shared memory the block goes through all moves.
 __device__ __noinline__ void change_overload(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i64 n_moves = n_moves_of(work), n_words = (n_moves + 31) >> 5;
-    u32 *bits = reinterpret_cast<u32*>(desk.events), *before = bits + n_words;
+    u32 *bits = reinterpret_cast<u32*>(desk.lists), *before = bits + n_words;
     i32* halves = reinterpret_cast<i32*>(before + n_words);
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = desk.first_ins[p];
         if (n == 0) continue;
         Overload part(work, p);
-        if (2 * n_words + n <= n_event_words(desk)) {
+        if (4 * (2 * n_words + n) <= desk.n_bytes(Team::of_block())) {
             for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) bits[w] = 0;
             __syncthreads();
             for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
@@ -275,12 +174,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         const Turn turn = in.turn(rounds, work.turn);
         begin_turn<REPLAYED>(work, turn);
         meet(work);
-        replay_all<true>(work);
-        if (n_moves_of(work) > COUNTED) sort_share(work);
         list_halves(work);
+        rank_all(work);
         meet(work);
-        if (work.counters().n_crowds != 0) replay_crowds<true>(work);
-        rank_moves(work);
+        replay_all<true>(work);
         meet(work);
         change_overload(work);
         meet(work);

@@ -17,7 +17,6 @@
 #include "round_move.cuh"
 #include "round_twins.cuh"
 #include "round_propose.cuh"
-#include "round_replay.cuh"
 #include "round_accept.cuh"
 #include "round_choose.cuh"
 

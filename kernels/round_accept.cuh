@@ -4,8 +4,8 @@
 
 const i32 FEW_MOVES = 192;                     // that are sorted
 const i32 DIGIT_BITS = N_LOADS <= 4 ? 6 : 4;   // of keys that are looked at together
-static_assert(FEW_MOVES * 12 <= WARP_EVENTS * sizeof(Event), "room for the moves that are sorted, in any block");
-static_assert((4 << DIGIT_BITS) * (1 + 2 * N_LOADS) <= WARP_EVENTS * sizeof(Event), "room for what the digits sum up");
+static_assert(FEW_MOVES * 12 <= WARP_BYTES, "room for the moves that are sorted, in any block");
+static_assert((4 << DIGIT_BITS) * (1 + 2 * N_LOADS) <= WARP_BYTES, "room for what the digits sum up");
 
 // Which moves of a list are looked at, where all have the order of (`falling` gain, tie): those whose key, the gain or if that
 // is known the tie, has these digits down to bit `shift`.
@@ -43,7 +43,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
     if (n == 0) return;
     const Rounds& in = work.in;
     const Team block = Team::of_block();
-    i64 *scratch = work.desk.scratch, *gains = reinterpret_cast<i64*>(work.desk.events);
+    i64 *scratch = work.desk.scratch, *gains = reinterpret_cast<i64*>(work.desk.lists);
     i32* ids = reinterpret_cast<i32*>(gains + FEW_MOVES);
     u32 *counts = reinterpret_cast<u32*>(gains), *cursor = work.desk.cursors;
     const i32 n_digits = 1 << DIGIT_BITS;

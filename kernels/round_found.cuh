@@ -69,7 +69,7 @@ struct Telling {
           g(g),
           n_changes(reinterpret_cast<u32*>(work.desk.list(group))),
           changes(reinterpret_cast<Change*>(work.desk.list(group)) + 1) {
-        static_assert(sizeof(Change) * 34 <= sizeof(Event) * WARP_EVENTS, "a change for each thread, the counter, the counts of a net");
+        static_assert(sizeof(Change) * 34 <= WARP_BYTES, "a change for each thread, the counter, the counts of a net");
     }
     // Nothing is to be told yet; at first the counts of the net.
     __device__ __forceinline__ void begin(const Row& row, bool fresh) const {

@@ -18,7 +18,7 @@ __device__ __forceinline__ void offer(const Work& work, const Standing& node, co
     in.targets[v] = best.id;
     in.moves[v] = (node.part << 16) + best.id;
     in.gains[v] = best.value;
-    if (KIND == REPLAYED) in.sorted_gains[place] = best.value;
+    in.sorted_gains[place] = best.value;
     in.plain_gains[v] = plain;
     in.later[v] = 0;
     for (i32 c = 0; c < N_DISTINCT; ++c) {

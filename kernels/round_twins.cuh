@@ -111,7 +111,7 @@ __device__ __forceinline__ void propose_twins(const Work& work, const Prices& pr
     const Sums shared(gathered.high + n_parts, static_cast<i64>(N_DISTINCT) * n_parts);
     const Sums alone(desk.list(warp), 32 * (1 + N_DISTINCT));  // of each node: what differs where it is a net's only pin
     u32* reached = alone.high + 32 * (1 + N_DISTINCT);         // parts to which any sends, a bit each
-    static_assert(16 * 16 * (1 + N_DISTINCT) + 64 <= sizeof(Event) * WARP_EVENTS, "room for the nodes of a segment, and for parts");
+    static_assert(16 * 16 * (1 + N_DISTINCT) + 64 <= WARP_BYTES, "room for the nodes of a segment, and for parts");
     for (i32 i = lane; i < 32 * (1 + N_DISTINCT); i += 32) alone.clear(i);
     for (i32 i = lane; 32 * i < n_parts; i += 32) reached[i] = 0;
     __syncwarp();

@@ -5,6 +5,7 @@
 //   measure   rows of the pins-per-part table, connectivity, loads         (nets, nodes)
 //   weigh     cost; the best parts so far are kept; prices                 (every block for itself)
 //   propose   every node's best move in isolation                          (nodes)
+//   rank      the place of each move among all of them                     (moves)
 //   replay    what each move saves after all moves of better rank          (nets)
 //   win       moves that still pay, listed by the part they go to          (nodes)
 //   arrive    moves for which their part has room, best first              (parts)
@@ -19,6 +20,7 @@
 #include "round_move.cuh"
 #include "round_twins.cuh"
 #include "round_propose.cuh"
+#include "round_rank.cuh"
 #include "round_replay.cuh"
 #include "round_accept.cuh"
 #include "round_choose.cuh"
@@ -106,12 +108,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
         begin_turn<ALONE>(work, turn);
         meet(work);
         if (work.counters().n_proposed != 0) {
+            rank_all(work);
+            meet(work);
             replay_all<false>(work);
             meet(work);
-            if (work.counters().n_crowds != 0) {
-                replay_crowds<false>(work);
-                meet(work);
-            }
             list_winners(work);
             meet(work);
         }

@@ -10,7 +10,7 @@
 
 const i32 ROOM = N_DISTINCT > 0 ? N_DISTINCT : 1;
 const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a table, for each part
-const i32 WARP_EVENTS = 96;  // the least that a warp keeps in shared memory
+const i32 WARP_BYTES = 2304;  // of shared memory of a warp for lists, at least
 const i64 LONG_NET = 1024;   // pins and sources of a net for each warp of a team; more are a block's
 const i64 LONG_NODE = 1024;  // nets of a node, likewise
 const u64 NEEDS_LISTS = 2;   // why a launch gave up: of the nets of nodes
@@ -27,13 +27,6 @@ struct alignas(16) Row {
     unsigned short size, room;
     i64 weight;
     i64 counts[ROOM];
-};
-
-// A moving pin (weight -1) or source of a net.
-struct Event {
-    i64 gain, weight;
-    i32 node;
-    unsigned short from, to;
 };
 
 struct Turn {
@@ -56,8 +49,8 @@ struct Progress {
 
 // Counters of even and odd rounds, followed by those of each part.
 struct Counters {
-    u64 n_moved, n_relieving, n_events, n_crowds;
-    u64 n_proposed, winning;           // the latter: whether anybody is
+    u64 n_moved, n_relieving, n_proposed;
+    u64 winning;                       // whether anybody is
     u64 n_touched[2], n_changed[2];    // listed nets of pins that would move, that moved; of those the long ones
 };
 
@@ -91,10 +84,7 @@ struct Rounds {
     i64* found;    // what each node finds in each part, or null: see round_found.cuh
     bool* pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
-    Event* events;
-    i64 most_events, most_of_net;  // in all; of a net where pairs are compared
-    i64 warp_events, own_events;   // of a warp in shared memory, and of these `events`
-    i64* crowds;  // where the events of nets with many lie: a head with how many and the net, then they
+    i64 warp_bytes;  // of lists in shared memory
     i64* sorted_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
     i64* changed;  // for the best prefix only, as the next ones: see prefix.cu
@@ -128,16 +118,16 @@ struct Desk {
     u32 *ins, *outs;   // of each part
     u32 *first_ins, *first_outs;
     u32* tables;
-    Event* events;
+    unsigned char* lists;  // and other things that a phase needs
     u32* cursors;      // a warp each
-    i32 n_parts, warp_events;
+    i32 n_parts, warp_bytes;
 
-    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps, i64 warp_events)
-        : n_parts(static_cast<i32>(n)), warp_events(static_cast<i32>(warp_events)) {
+    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps, i64 warp_bytes)
+        : n_parts(static_cast<i32>(n)), warp_bytes(static_cast<i32>(warp_bytes)) {
         scratch = reinterpret_cast<i64*>(memory);
         sums = scratch + SCRATCH_WORDS;
-        events = reinterpret_cast<Event*>(sums + n * N_LOADS);
-        tables = reinterpret_cast<u32*>(events + warp_events * (blockDim.x >> 5));
+        lists = reinterpret_cast<unsigned char*>(sums + n * N_LOADS);
+        tables = reinterpret_cast<u32*>(lists + warp_bytes * (blockDim.x >> 5));
         ins = tables + n * SLOT_WORDS * ((blockDim.x >> 5) / table_warps);
         outs = ins + n;
         first_ins = outs + n;
@@ -150,13 +140,13 @@ struct Desk {
         return tables + static_cast<i64>(group.place()) * n_parts * SLOT_WORDS;
     }
     template <class G>
-    __device__ __forceinline__ Event* list(G group) const {
-        return events + group.place() * capacity(group);
+    __device__ __forceinline__ unsigned char* list(G group) const {
+        return lists + group.place() * n_bytes(group);
     }
     template <class G>
-    __device__ __forceinline__ i32 capacity(G group) const { return warp_events * group.warps; }
-    // Moves that can be sorted where events lie.
-    __device__ __forceinline__ i64 sortable() const { return capacity(Team::of_block()) * sizeof(Event) / 12; }
+    __device__ __forceinline__ i32 n_bytes(G group) const { return warp_bytes * group.warps; }
+    // Moves that can be sorted where lists lie.
+    __device__ __forceinline__ i64 sortable() const { return n_bytes(Team::of_block()) / 12; }
     __device__ __forceinline__ void clear() const {
         const i64 n = reinterpret_cast<u32*>(cursors + (blockDim.x >> 5)) - reinterpret_cast<u32*>(sums);
         u32* words = reinterpret_cast<u32*>(sums);

@@ -18,11 +18,9 @@ from snnmap.progress import Progress
 Array = Any  # cupy.ndarray
 
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
-_SCRATCH_WORDS, _WARP_EVENTS, _PIECE, _WORK_BYTES = 128, 96, 64, 512  # as in the kernels
-_FEW_EVENTS = 1 << 19
-_MOST_WARP_EVENTS = 192  # the rest of shared memory caches what is read
-_ROW, _EVENT, _LOOK = 16, 24, 40  # bytes of their structs; a row's counts apart
-_PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 39, 16, 17, 37, 38, 10
+_SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
+_ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
+_PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 39, 16, 17, 37, 38, 8
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
 _NEEDS_LISTS = 2  # sums are too large to keep what nodes find
 _ASKED = 19  # field of the struct
@@ -49,13 +47,11 @@ class Size(NamedTuple):
     Attributes:
         threads: of a block.
         team: warps that share a table.
-        events: that a warp keeps in shared memory.
         shared: bytes of shared memory of a block.
     """
 
     threads: int
     team: int
-    events: int
     shared: int
 
 
@@ -244,21 +240,17 @@ class GpuRounds(GpuChoosing):
     def _fit_tables(self, level: Level, n_parts: int) -> Size:
         """How a block divides its shared memory; 0 threads: no room."""
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
-        n_items = level.n_pins + len(level.source_nodes)
         threads, team = self.round_threads, 1
         warps = threads // 32
         free = self.device.shared_bytes - 8192 - _WORK_BYTES - 8 * _SCRATCH_WORDS - 4 * warps
         free -= (8 * (n_additive + n_distinct) + 16) * n_parts
         table = 4 * max(4, 2 + 2 * n_distinct) * n_parts
-        wanted = min(max(n_items // max(level.n_nets, 1), _WARP_EVENTS), _MOST_WARP_EVENTS)
         while team <= warps:
-            events = min((free - warps // team * table) // (_EVENT * warps), wanted)
-            if events >= _WARP_EVENTS:
-                used = warps // team * table + _EVENT * events * warps
-                shared = self.device.shared_bytes - 8192 - free + used
-                return Size(threads, team, events, shared)
+            used = warps // team * table + _WARP_BYTES * warps
+            if used <= free:
+                return Size(threads, team, self.device.shared_bytes - 8192 - free + used)
             team = _larger(team, warps)
-        return Size(0, 0, 0, 0)
+        return Size(0, 0, 0)
 
     def _has_twins(self, level: Level, size: Size, n_parts: int) -> bool:
         """Whether nodes have few nets, so that these are summed up in every round, once for all twins."""
@@ -297,9 +289,6 @@ class GpuRounds(GpuChoosing):
             node_team = more
         piece = min(most_entries // (4 * n_warps), _PIECE)
         most_entries += piece * n_warps
-        most_events = min(3 * n_items, self.slice_items // 2, max(n_items // 4, _FEW_EVENTS))
-        own_events = most_events // (2 * n_warps) if most_events < 3 * n_items else 0
-        own_events = min(own_events, 4 * size.events)  # the order of all lies in shared memory
         row_bytes = _ROW + (max(n_distinct, 1) + 1) // 2 * 16
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
@@ -313,14 +302,12 @@ class GpuRounds(GpuChoosing):
         if name != "repair_rounds" and self._has_twins(level, size, n_parts):
             found = None
             twins = ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
-        ranking: tuple[Any, ...] = 4 * (None,)
-        if name == "refine_by_prefix":
-            ranking = (words, Room(_LOOK * blocks), ids, ids)
+        changed, looks = (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
         return [
             *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, ids, ids, ids, ids,
             words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
-            Room(len(level.source_nodes)), most_entries, piece, Room(_EVENT * most_events),
-            most_events, self.few_events, size.events, own_events, Room(8 * n_nets), words, ids, Room(8 * n), *ranking,
+            Room(len(level.source_nodes)), most_entries, piece, _WARP_BYTES,
+            words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip
