@@ -302,7 +302,9 @@ class GpuRounds(GpuChoosing):
         if name != "repair_rounds" and self._has_twins(level, size, n_parts):
             found = None
             twins = ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
-        changed, looks = (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
+        changed, looks = (
+            (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
+        )
         return [
             *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, ids, ids, ids, ids,
             words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,

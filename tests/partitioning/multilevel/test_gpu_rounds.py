@@ -30,7 +30,6 @@ SHAPES: dict[str, dict[str, Any]] = {
     "many events": {"n_nodes": 500, "n_nets": 30, "mean_pins": 200, "mean_sources": 6},
     "many moves": {"n_nodes": 900, "n_nets": 500, "mean_pins": 5},
     "long nets": {"n_nodes": 1300, "n_nets": 6, "mean_pins": 3000},
-    "many sources": {"n_nodes": 700, "n_nets": 12, "mean_pins": 60, "mean_sources": 400},
 }  # fmt: skip
 
 
@@ -226,6 +225,23 @@ def test_twins(
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
         assert (refined(gpu, *asked, rounds=4) == refined(CpuEngine(), *asked, rounds=4)).all()
     assert gave_up == [False, False]
+
+
+@pytest.mark.parametrize("n_parts", [2, 5])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_nets_of_many_sources(
+    gpu: GpuEngine, scheme: str, n_parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them move than shared memory has room for."""
+    gave_up = watch(gpu, monkeypatch)
+    rng = np.random.default_rng(9)
+    sizes: dict[str, Any] = {"n_nodes": 900, "n_nets": 60, "mean_pins": 1, "mean_sources": 500}
+    level = twins.random_level(rng, **sizes)
+    sent = np.add.reduceat(level.source_weights, level.source_offsets[:-1])  # no net without any
+    level = level._replace(net_weights=level.net_weights + sent)
+    asked = (level, 9, n_parts, SCHEMES[scheme])
+    assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
+    assert gave_up == [False]
 
 
 def test_many_parts_take_one_step_after_the_other_where_memory_is_short(
