@@ -3,9 +3,10 @@
 #define SNNMAP_ROUND_ACCEPT_CUH
 
 const i32 FEW_MOVES = 192;                     // that are sorted
-const i32 DIGIT_BITS = N_LOADS <= 4 ? 6 : 4;   // of keys that are looked at together
+const i32 DIGIT_BITS = N_LOADS <= 4 ? 6 : 5;   // of keys that are looked at together
+const i32 N_DIGITS = 1 << DIGIT_BITS;
 static_assert(FEW_MOVES * 12 <= WARP_BYTES, "room for the moves that are sorted, in any block");
-static_assert((4 << DIGIT_BITS) * (1 + 2 * N_LOADS) <= WARP_BYTES, "room for what the digits sum up");
+static_assert(4 * N_DIGITS * (1 + 2 * N_LOADS) <= WARP_BYTES, "room for what the digits sum up");
 
 // Which moves of a list are looked at, where all have the order of (`falling` gain, tie): those whose key, the gain or if that
 // is known the tie, has these digits down to bit `shift`.
@@ -35,6 +36,32 @@ struct Window {
     }
 };
 
+// How many digits fit into the room, each with all before it (scratch[N_LOADS]; not all do), and what they have together
+// (scratch[0 .. N_LOADS - 1]). By a warp.
+__device__ __forceinline__ void look_at_digits(const Sums& sums, const i64* room, i64* scratch) {
+    const i32 lane = threadIdx.x & 31;
+    i64 before[N_LOADS], taken[N_LOADS], n_fitting = 0;
+    for (i32 r = 0; r < N_LOADS; ++r) before[r] = taken[r] = 0;
+#pragma unroll 1
+    for (i32 base = 0; base < N_DIGITS; base += 32) {
+        bool fit = true;
+        i64 own[N_LOADS];
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            own[r] = sums.get(r * N_DIGITS + base + lane);
+            const i64 up_to = scan_warp(own[r]);
+            fit &= before[r] + up_to <= room[r];
+            before[r] += __shfl_sync(ALL_LANES, up_to, 31);
+        }
+        n_fitting += __popc(__ballot_sync(ALL_LANES, fit));
+        for (i32 r = 0; r < N_LOADS; ++r) taken[r] += fit ? own[r] : 0;
+    }
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        taken[r] = sum_warp(taken[r]);
+        if (lane == 0) scratch[r] = taken[r];
+    }
+    if (lane == 0) scratch[N_LOADS] = n_fitting;
+}
+
 // take(v) for those of n listed moves up to which, best first (equal ones by `tie`, which differ), all amounts fit into the
 // room; by a block. Amounts are not negative: so these are all that come before some move. That is found digit by
 // digit of the keys, by what the moves with each digit have together, until few are left, which are sorted.
@@ -46,8 +73,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
     i64 *scratch = work.desk.scratch, *gains = reinterpret_cast<i64*>(work.desk.lists);
     i32* ids = reinterpret_cast<i32*>(gains + FEW_MOVES);
     u32 *counts = reinterpret_cast<u32*>(gains), *cursor = work.desk.cursors;
-    const i32 n_digits = 1 << DIGIT_BITS;
-    const Sums sums(counts + n_digits, n_digits * N_LOADS);
+    const Sums sums(counts + N_DIGITS, N_DIGITS * N_LOADS);
     i64 room[N_LOADS], total;
     u64 some = 0, some_not = 0;
     for (i32 r = 0; r < N_LOADS; ++r) room[r] = 0;
@@ -73,8 +99,10 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
     Window window = {0, 0, 0, false};
     i64 n_left = n;
     u64 key;
-    if (n_left > FEW_MOVES) window.begin(any_bits_of(block, some, scratch), any_bits_of(block, some_not, scratch));
-    else window.shift = 64;
+    if (n_left <= FEW_MOVES)
+        window.shift = 64;
+    else
+        window.begin(any_bits_of(block, some, scratch), any_bits_of(block, some_not, scratch));
 #pragma unroll 1
     while (n_left > FEW_MOVES) {
         if (window.shift == 0) {
@@ -93,7 +121,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
         }
         const i32 next = window.shift > DIGIT_BITS ? window.shift - DIGIT_BITS : 0;
         const u64 mask = (1ull << (window.shift - next)) - 1;
-        for (i32 i = threadIdx.x; i < n_digits * (1 + 2 * N_LOADS); i += blockDim.x) counts[i] = 0;
+        for (i32 i = threadIdx.x; i < N_DIGITS * (1 + 2 * N_LOADS); i += blockDim.x) counts[i] = 0;
         __syncthreads();
 #pragma unroll 1
         for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
@@ -101,28 +129,13 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
             if (window.place(v, in.gains[v], tie, key) != 0) continue;
             const i32 digit = static_cast<i32>(key >> next & mask);
             atomicAdd(counts + digit, 1u);
-            for (i32 r = 0; r < N_LOADS; ++r) sums.add(r * n_digits + digit, amount(v, r));
+            for (i32 r = 0; r < N_LOADS; ++r) sums.add(r * N_DIGITS + digit, amount(v, r));
         }
         __syncthreads();
-        // How many digits fit with all before them: not all do.
-        i64 n_fitting = 0, before[N_LOADS];
-        for (i32 r = 0; r < N_LOADS; ++r) before[r] = 0;
-#pragma unroll 1
-        for (i32 base = 0; base < n_digits; base += blockDim.x) {
-            const i32 digit = base + threadIdx.x;
-            bool fit = digit < n_digits;
-            for (i32 r = 0; r < N_LOADS; ++r) {
-                const i64 own = digit < n_digits ? sums.get(r * n_digits + digit) : 0;
-                fit &= before[r] + scan(block, own, total, scratch) <= room[r];
-                before[r] += total;
-            }
-            n_fitting += sum_of(block, fit, scratch);
-        }
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            i64 taken = 0;
-            for (i32 digit = threadIdx.x; digit < n_fitting; digit += blockDim.x) taken += sums.get(r * n_digits + digit);
-            room[r] -= sum_of(block, taken, scratch);
-        }
+        if (threadIdx.x < 32) look_at_digits(sums, room, scratch);
+        __syncthreads();
+        const i64 n_fitting = scratch[N_LOADS];
+        for (i32 r = 0; r < N_LOADS; ++r) room[r] -= scratch[r];
         n_left = counts[n_fitting];
         window.digits = (window.digits << (window.shift - next)) + static_cast<u64>(n_fitting);
         window.shift = next;
