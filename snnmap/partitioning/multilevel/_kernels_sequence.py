@@ -6,38 +6,30 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from snnmap._rows import sort_range
-
-_BINS = 256  # most bins of a sort by rank
-_FEW = 24  # events that are sorted by comparing them
+_CLOSED = np.int64(1) << 40  # of a part in which more pins are than leave: there nothing happens
 
 
 @njit(cache=True, nogil=True)
-def sort_by_rank(events, scratch, n, n_ranks, bins):
-    """Sort events[:n], whose upper 32 bits are ranks below `n_ranks`, that lie about evenly."""
-    n_bins = 16
-    while n_bins < n and n_bins < _BINS:
-        n_bins *= 2
-    scale = (uint64(n_bins) << uint64(32)) // uint64(n_ranks)
-    for b in range(n_bins + 1):
-        bins[b] = 0
-    for i in range(n):
-        b = (uint64(events[i] >> 32) * scale) >> uint64(32)
-        bins[b + uint64(1)] += 1
-    for b in range(n_bins):
-        bins[b + 1] += bins[b]
-    for i in range(n):
-        b = (uint64(events[i] >> 32) * scale) >> uint64(32)
-        scratch[np.uint32(bins[b])] = events[i]
-        bins[b] += 1
-    first = np.int64(0)
-    for b in range(n_bins):
-        last = np.int64(bins[b])
-        if last - first > 1:
-            sort_range(scratch, first, last)
-        first = last
-    for i in range(n):
-        events[i] = scratch[i]
+def has_pins(last, first, rank):
+    """Whether a net has pins in a part once the move of this rank and all of better rank are made.
+
+    Args:
+        last: 1 + rank of the last that leaves the part, or _CLOSED.
+        first: rank of the first that arrives there, or _CLOSED.
+        rank: of a source's move; a node that is pin and source moves as a pin first.
+    """
+    return last > rank + 1 or first <= rank
+
+
+@njit(cache=True, nogil=True)
+def brought(source_nodes, source_weights, begin, end, parts, targets, ranks, part, rank):
+    """Weight that moves of better rank bring to a part, of the sources [begin, end) of a net."""
+    total = np.int64(0)
+    for j in range(begin, end):
+        v = source_nodes[j]
+        if targets[v] >= 0 and ranks[v] < rank:
+            total += (np.int64(targets[v] == part) - np.int64(parts[v] == part)) * source_weights[j]
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -64,8 +56,10 @@ def replay_moves(
 ):
     """What each proposed move does after all moves of better rank.
 
-    Net by net the moving pins and sources are replayed in order of rank on a private copy of the
-    net's row; a node that is both moves as a pin first. Nets not marked in `moving` are passed over.
+    Net by net. Where all of its pins in a part leave, those there before a move are the ones that do not
+    leave before it and those that arrive before it: none between the last that leaves and the first
+    that arrives, if they move in that order. These two end and begin the net's stay there; where not all leave, nothing
+    happens. Nets not marked in `moving` are passed over.
 
     Returns (gains, incoming, outgoing): int64[n_nodes] connectivity saved; if `with_loads`,
     int64[n_nodes, n_distinct] distinct loads added to the target and taken from the origin, else
@@ -76,84 +70,92 @@ def replay_moves(
     gains = np.zeros(len(parts), np.int64)
     incoming = np.zeros((rows, n_distinct), np.int64)
     outgoing = np.zeros((rows, n_distinct), np.int64)
-    pins = np.zeros(n_parts, np.int64)
+    pins = np.zeros(n_parts, np.int64)  # that stay, while they are counted
     sources = np.zeros(n_parts, np.int64)
+    last = np.zeros(n_parts, np.int64)  # see has_pins
+    first = np.full(n_parts, _CLOSED)
     largest = np.int64(0)
     for g in range(start, stop):
         if moving[g]:
-            size = net_offsets[g + 1] - net_offsets[g] + source_offsets[g + 1] - source_offsets[g]
-            largest = max(largest, size)
-    events, sorted_events = np.empty(largest + 1, np.int64), np.empty(largest, np.int64)
-    n_ranks = np.int64(1)
-    for v in range(len(targets)):
-        if targets[v] >= 0:
-            n_ranks = max(n_ranks, ranks[v] + 1)
-    bins = np.empty(_BINS + 1, np.int32)
+            largest = max(largest, net_offsets[g + 1] - net_offsets[g])
+    movers = np.empty(largest + 1, np.int32)
     for g in range(start, stop):
         if not moving[g]:
             continue
-        first, last = net_offsets[g], net_offsets[g + 1]
-        first_source, last_source = source_offsets[g], source_offsets[g + 1]
         n = np.int64(0)
-        for j in range(uint64(first), uint64(last)):
-            pin = np.uint32(net_pins[j])
-            events[n] = (np.int64(ranks[pin]) << 32) | np.int64(j - uint64(first))
-            n += targets[pin] >= 0
-        for j in range(first_source, last_source):
-            if targets[source_nodes[j]] >= 0:
-                events[n] = (
-                    np.int64(ranks[source_nodes[j]]) << 32
-                ) | last - first + j - first_source
-                n += 1
-        if n == 0:
+        for j in range(uint64(net_offsets[g]), uint64(net_offsets[g + 1])):
+            pin = net_pins[j]
+            movers[n] = pin
+            n += targets[np.uint32(pin)] >= 0
+        sends = False
+        for j in range(source_offsets[g], source_offsets[g + 1]):
+            sends |= targets[source_nodes[j]] >= 0
+        if n == 0 and not sends:
             continue
-        if n > _FEW:
-            sort_by_rank(events, sorted_events, n, n_ranks, bins)
-        elif n > 1:
-            sort_range(events, np.int64(0), n)
         for s in range(offsets[g], offsets[g + 1]):
             pins[table_parts[s]] = table_pins[s]
             sources[table_parts[s]] = table_sources[s]
+        for i in range(n):
+            pins[parts[movers[i]]] -= 1
+        for s in range(offsets[g], offsets[g + 1]):
+            if pins[table_parts[s]] > 0:
+                last[table_parts[s]] = _CLOSED
+        for i in range(n):
+            v = movers[i]
+            last[parts[v]] = max(last[parts[v]], ranks[v] + 1)
+            first[targets[v]] = min(first[targets[v]], ranks[v])
         weight = net_weights[g]
         for i in range(n):
-            j = events[i] & np.int64(0xFFFFFFFF)
-            gain = np.int64(0)
-            if j < last - first:
-                v = net_pins[first + j]
-                a, b = parts[v], targets[v]
-                if pins[a] == 1:
-                    gain += weight - sources[a]
-                    if with_loads:
-                        for c in range(n_distinct):
-                            outgoing[v, c] += counts[g, c]
-                if pins[b] == 0:
-                    gain -= weight - sources[b]
-                    if with_loads:
-                        for c in range(n_distinct):
-                            incoming[v, c] += counts[g, c]
-                pins[a] -= 1
-                pins[b] += 1
-            else:
-                place = first_source + j - (last - first)
-                v = source_nodes[place]
-                a, b = parts[v], targets[v]
-                if pins[b] > 0:
-                    gain += source_weights[place]
-                if pins[a] > 0:
-                    gain -= source_weights[place]
-                sources[a] -= source_weights[place]
-                sources[b] += source_weights[place]
-            gains[v] += gain
+            v = movers[i]
+            a, b, rank = parts[v], targets[v], np.int64(ranks[v])
+            if last[a] == rank + 1 and rank < first[a]:
+                worth = weight - sources[a]
+                if sends:
+                    worth -= brought(
+                        source_nodes,
+                        source_weights,
+                        source_offsets[g],
+                        source_offsets[g + 1],
+                        parts,
+                        targets,
+                        ranks,
+                        a,
+                        rank,
+                    )
+                gains[v] += worth
+                if with_loads:
+                    for c in range(n_distinct):
+                        outgoing[v, c] += counts[g, c]
+            if first[b] == rank and last[b] <= rank:
+                worth = weight - sources[b]
+                if sends:
+                    worth -= brought(
+                        source_nodes,
+                        source_weights,
+                        source_offsets[g],
+                        source_offsets[g + 1],
+                        parts,
+                        targets,
+                        ranks,
+                        b,
+                        rank,
+                    )
+                gains[v] -= worth
+                if with_loads:
+                    for c in range(n_distinct):
+                        incoming[v, c] += counts[g, c]
+        if sends:
+            for j in range(source_offsets[g], source_offsets[g + 1]):
+                v = source_nodes[j]
+                if targets[v] < 0:
+                    continue
+                a, b, rank = parts[v], targets[v], np.int64(ranks[v])
+                stays = has_pins(last[a], first[a], rank)
+                gains[v] += (has_pins(last[b], first[b], rank) - stays) * source_weights[j]
         for s in range(offsets[g], offsets[g + 1]):
             pins[table_parts[s]] = 0
             sources[table_parts[s]] = 0
+            last[table_parts[s]] = 0
         for i in range(n):
-            j = events[i] & np.int64(0xFFFFFFFF)
-            v = (
-                net_pins[first + j]
-                if j < last - first
-                else source_nodes[first_source + j - (last - first)]
-            )
-            pins[targets[v]] = 0
-            sources[targets[v]] = 0
+            first[targets[movers[i]]] = _CLOSED
     return gains, incoming, outgoing
