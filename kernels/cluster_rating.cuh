@@ -94,37 +94,51 @@ __device__ __forceinline__ void pick_nets(const Clustering& in, const Grid& grid
 }
 
 // Calls visit(u, score) for every pin and source u that node v is tied to by a picked net;
-// score = (weight << 6) / pins + 1. Parallel over picks and their pins: a warp a net, or eight lanes where nets
-// are short; then over picks and their sources, four lanes a net. The order of the calls varies.
+// score = (weight << 6) / pins + 1. Parallel over picks, a lane each, which looks up the net, and their pins: a warp a
+// net, or eight lanes where nets are short; then over picks and their sources, four lanes a net. The order of the
+// calls varies.
 template <class G, class Visit>
 __device__ __forceinline__ void visit_picks(const Clustering& in, i32 v, G group, Visit visit) {
     const Incidence& around = in.around;
     const i32* picks = in.picks + first_pick(in, v);
     const i32 n = in.n_picks[v], lanes = in.visits[v] < 24ll * n ? 8 : 32, lane = group.rank() & (lanes - 1);
+    const i32 teams = group.size() / lanes, first_lane = threadIdx.x & 31 & ~(lanes - 1);
 #pragma unroll 1
-    for (i32 k = group.rank() / lanes; k < n; k += group.size() / lanes) {
-        const i32 picked = picks[k];
-        const i64 out = around.out_offsets[v] + ~picked;
-        const i32 g = picked >= 0 ? picked : around.out_nets[out];
-        const i64 weight = picked >= 0 ? around.net_weights[g] : around.out_weights[out];
-        const i32* pins = around.net_pins + around.net_offsets[g];
-        const i32 n_pins = static_cast<i32>(around.net_offsets[g + 1] - around.net_offsets[g]);
-        const i32 looked = static_cast<i32>(smaller(n_pins, around.max_pins));
-        const i64 score = quotient(weight << 6, n_pins) + 1;
+    for (i32 base = 0; base < n; base += teams * lanes) {
+        const i32 own = base + group.rank() / lanes + lane * teams;  // what this lane looks up for the others
+        i64 place = 0, share = 0;
+        i32 size = 0;
+        if (own < n) {
+            const i32 picked = picks[own];
+            const i64 out = around.out_offsets[v] + ~picked;
+            const i32 g = picked >= 0 ? picked : around.out_nets[out];
+            const i64 weight = picked >= 0 ? around.net_weights[g] : around.out_weights[out];
+            place = around.net_offsets[g];
+            size = static_cast<i32>(around.net_offsets[g + 1] - place);
+            share = quotient(weight << 6, size) + 1;
+        }
+        const i32 most = smaller(lanes, (n - base + teams - 1) / teams);
 #pragma unroll 1
-        for (i32 start = lane; start < looked; start += lanes * AT_ONCE) {
-            i32 keys[AT_ONCE];
+        for (i32 j = 0; j < most; ++j) {
+            const i32 n_pins = __shfl_sync(ALL_LANES, size, first_lane + j);
+            const i32* pins = around.net_pins + __shfl_sync(ALL_LANES, place, first_lane + j);
+            const i64 score = __shfl_sync(ALL_LANES, share, first_lane + j);
+            const i32 looked = static_cast<i32>(smaller(n_pins, around.max_pins));
+#pragma unroll 1
+            for (i32 start = lane; start < looked; start += lanes * AT_ONCE) {
+                i32 keys[AT_ONCE];
 #pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i) {
-                const i32 l = start + lanes * i;
-                keys[i] = l >= looked ? EMPTY : pins[n_pins == looked ? l : spread(l, n_pins, looked)];
+                for (i32 i = 0; i < AT_ONCE; ++i) {
+                    const i32 l = start + lanes * i;
+                    keys[i] = l >= looked ? EMPTY : pins[n_pins == looked ? l : spread(l, n_pins, looked)];
+                }
+#pragma unroll
+                for (i32 i = 0; i < AT_ONCE; ++i)
+                    if (keys[i] != EMPTY) keys[i] = in.leaders[keys[i]];
+#pragma unroll
+                for (i32 i = 0; i < AT_ONCE; ++i)
+                    if (keys[i] != EMPTY) visit(keys[i], score);
             }
-#pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i)
-                if (keys[i] != EMPTY) keys[i] = in.leaders[keys[i]];
-#pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i)
-                if (keys[i] != EMPTY) visit(keys[i], score);
         }
     }
 #pragma unroll 1
@@ -192,7 +206,8 @@ __device__ __forceinline__ i64 team_slots(const Grid& grid) { return smaller(TEA
 
 // The best cluster around node v that can take it (id -1: none), known to the group's threads: by a hash table, or,
 // if it is not `hashed`, by a slot for each cluster of a range, one range after the other. A score is never 0.
-// Of each range first the best of each thread's slots are asked, then all that are better than the best of those.
+// Of each range the best of each thread's slots is asked first; only who had to drop one that is better than the best of
+// those asks its others.
 template <class G>
 __device__ __forceinline__ Best rate(const Clustering& in, i32 v, G group, u32* memory, u32 n_slots, bool hashed, i64 turn,
                                      i64 cap, i64* scratch) {
@@ -208,21 +223,26 @@ __device__ __forceinline__ Best rate(const Clustering& in, i32 v, G group, u32* 
         }
         group.sync();
         visit_picks(in, v, group, [&](i32 u, i64 score) {
-            const i64 slot = hashed ? claim_slot(keys, n_slots, u) : u - first;
-            if (slot >= 0 && slot < n_slots) gathered.add(static_cast<u32>(slot), score);
+            const u32 slot = hashed ? claim_slot(keys, n_slots, u) : static_cast<u32>(u - first);
+            if (slot < n_slots) gathered.add(slot, score);
         });
         group.sync();
         Best top = best;
+        bool looks = true;
 #pragma unroll 1
         for (i32 asks = 0; asks < 2; ++asks) {
 #pragma unroll 1
-            for (u32 s = group.rank(); s < n_slots; s += group.size()) {
+            for (u32 s = looks ? group.rank() : n_slots; s < n_slots; s += group.size()) {
                 const i64 score = gathered.get(s);
                 if (score != 0) consider(in, v, hashed ? keys[s] : static_cast<i32>(first + s), score, turn, cap, asks != 0, top);
             }
-            if (asks == 0 && top.id != best.id && !can_join(in, v, top.id, turn, cap)) top = best;
             top.tie = tie_of(in, top.id);
+            const Best own = top;
+            const bool refused = asks == 0 && own.id != best.id && !can_join(in, v, own.id, turn, cap);
+            if (refused) top = best;
             top = best_of(group, top, scratch);
+            looks = refused && top.below(own);
+            if (!any_of(group, looks, scratch)) break;
         }
         best = top;
     }

@@ -37,6 +37,7 @@ const i32 AT_ONCE = 4;  // pins that a lane loads before it looks at the first
 // The k-th of `looked` places spread over n.
 __device__ __forceinline__ i64 spread(i64 k, i64 n, i64 looked) {
     if (n == looked) return k;
+    if ((looked & (looked - 1)) == 0) return k * n >> (__ffs(static_cast<i32>(looked)) - 1);
     if (k * n < 1ll << 32) return static_cast<u32>(k * n) / static_cast<u32>(looked);
     return k * n / looked;
 }
