@@ -16,7 +16,7 @@ __device__ __forceinline__ void rate_turn(const Clustering& in, const Grid& grid
 #pragma unroll 1
     for (i32 kind = HUGE; kind >= MEDIUM; --kind) {
         const Team team = {kind == HUGE ? Team::of_block().warps : TEAM_WARPS};
-        const i64 most = kind == HUGE ? grid.n_words / 3 : team_slots(grid);
+        const i64 most = kind == HUGE ? grid.n_words / 3 & ~3ll : team_slots(grid);
         rate_list(in, grid, kind, team, grid.words + (kind == HUGE ? 0 : 3 * TEAM_SLOTS * team.place()), most, turn, cap);
         __syncthreads();
     }

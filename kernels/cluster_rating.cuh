@@ -176,14 +176,40 @@ __device__ __forceinline__ bool breaks_tie(const Clustering& in, i32 u, i32 othe
     return tie != other_tie ? tie > other_tie : u < other;
 }
 
-// `best`, or cluster u if it is better; and, if it `asks`, can take v.
-__device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, bool asks,
-                                         Best& best) {
-    if (u == v || score < best.value || u == best.id) return;
+// `best`, or cluster u if it is better and can take v.
+__device__ __forceinline__ void consider(const Clustering& in, i32 v, i32 u, i64 score, i64 turn, i64 cap, Best& best) {
+    if (score < best.value || u == best.id) return;
     if (score == best.value && best.id >= 0 && !breaks_tie(in, u, best.id)) return;
-    if (asks && !can_join(in, v, u, turn, cap)) return;
+    if (!can_join(in, v, u, turn, cap)) return;
     best.value = score;
     best.id = u;
+}
+
+struct alignas(16) Four {
+    u32 words[4];
+};
+
+// `best`, or the best cluster in this thread's slots of a table, four at a time, if it is better. (Few branches: in most
+// steps some thread of a warp finds a better one.)
+template <class G, class Name>
+__device__ __forceinline__ Best best_slot(const Clustering& in, const Sums& gathered, u32 n_slots, G group, Name name_of, Best best) {
+    const Four *low = reinterpret_cast<const Four*>(gathered.low), *high = reinterpret_cast<const Four*>(gathered.high);
+    i32 slot = -1;
+#pragma unroll 1
+    for (u32 base = group.rank(); base < n_slots / 4; base += group.size()) {
+        const Four lows = low[base], highs = high[base];
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+            const i64 score = static_cast<i64>(static_cast<u64>(highs.words[k]) << 32 | lows.words[k]);
+            const i32 s = static_cast<i32>(4 * base + k);
+            bool better = score > best.value;
+            if (score == best.value && score != 0) better = breaks_tie(in, name_of(s), slot >= 0 ? name_of(slot) : best.id);
+            best.value = better ? score : best.value;
+            slot = better ? s : slot;
+        }
+    }
+    if (slot >= 0) best.id = name_of(slot);
+    return best;
 }
 
 // Slot of a cluster in a table of any size, which is never full.
@@ -195,14 +221,14 @@ __device__ __forceinline__ u32 claim_slot(i32* keys, u32 n_slots, i32 key) {
     }
 }
 
-// How many clusters a rating with so many visits finds at most, and a table's slots for so many.
+// How many clusters a rating with so many visits finds at most, and a table's slots for so many, a multiple of four.
 __device__ __forceinline__ i64 most_found(const Clustering& in, i64 visits) { return smaller(visits, in.n_nodes); }
 __device__ __forceinline__ bool fits(i64 found, i64 n_slots) { return found + found / 16 < n_slots; }
 __device__ __forceinline__ u32 slots_for(i64 found, i64 n_slots) {
-    return static_cast<u32>(smaller(found + found / 4 + 1, n_slots));
+    return static_cast<u32>(smaller((found + found / 4 + 4) & ~3ll, n_slots));
 }
 
-__device__ __forceinline__ i64 team_slots(const Grid& grid) { return smaller(TEAM_SLOTS, grid.n_words / 6); }
+__device__ __forceinline__ i64 team_slots(const Grid& grid) { return smaller(TEAM_SLOTS, grid.n_words / 6 & ~3ll); }
 
 // The best cluster around node v that can take it (id -1: none), known to the group's threads: by a hash table, or,
 // if it is not `hashed`, by a slot for each cluster of a range, one range after the other. A score is never 0.
@@ -223,18 +249,19 @@ __device__ __forceinline__ Best rate(const Clustering& in, i32 v, G group, u32* 
         }
         group.sync();
         visit_picks(in, v, group, [&](i32 u, i64 score) {
+            if (u == v) return;
             const u32 slot = hashed ? claim_slot(keys, n_slots, u) : static_cast<u32>(u - first);
             if (slot < n_slots) gathered.add(slot, score);
         });
         group.sync();
-        Best top = best;
-        bool looks = true;
+        Best top = best_slot(in, gathered, n_slots, group, [&](u32 s) { return hashed ? keys[s] : static_cast<i32>(first + s); }, best);
+        bool looks = false;
 #pragma unroll 1
         for (i32 asks = 0; asks < 2; ++asks) {
 #pragma unroll 1
-            for (u32 s = looks ? group.rank() : n_slots; s < n_slots; s += group.size()) {
+            for (u32 s = looks ? 4 * group.rank() : n_slots; s < n_slots; s += (s & 3) == 3 ? 4 * group.size() - 3 : 1) {
                 const i64 score = gathered.get(s);
-                if (score != 0) consider(in, v, hashed ? keys[s] : static_cast<i32>(first + s), score, turn, cap, asks != 0, top);
+                if (score != 0) consider(in, v, hashed ? keys[s] : static_cast<i32>(first + s), score, turn, cap, top);
             }
             top.tie = tie_of(in, top.id);
             const Best own = top;
@@ -268,7 +295,7 @@ __device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid
         if (in.settled[v]) continue;
         const i64 found = most_found(in, in.visits[v]);
         const bool hashed = fits(found, most);
-        const u32 n_slots = hashed ? slots_for(found, most) : static_cast<u32>(3 * most / 2);
+        const u32 n_slots = hashed ? slots_for(found, most) : static_cast<u32>(3 * most / 2 & ~3ll);
         const Best best = rate(in, v, group, memory, n_slots, hashed, turn, cap, grid.scratch);
         if (group.rank() == 0) wish(in, v, best);
     }
