@@ -95,6 +95,10 @@ __device__ __forceinline__ void begin(Work& work) {
     if (!work.finds && work.in.node_offsets == nullptr) work.in.progress->gave_up = NEEDS_LISTS;
     measure(work);
     meet(work);
+    if (work.finds) {
+        tell_first(work);
+        meet(work);
+    }
     work.at_start = static_cast<i64>(work.in.progress->connectivity[0]);
 }
 

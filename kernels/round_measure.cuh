@@ -61,7 +61,8 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
         row = in.rows[g];
     }
     if (rank == 0) *n_listed = 0;
-    if (work.finds) telling.begin(row, fresh);
+    const bool tells = work.finds && !fresh;
+    if (tells) telling.begin();
     group.sync();
     items.visit(group, in.parts, [&](i32 i, i32 v, i32 p) {
         if (i < items.n_pins && atomicAdd(pins + p, 1u) == 0) listed[atomicAdd(n_listed, 1u)] = v;
@@ -103,7 +104,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
                     connectivity += (now > 0 ? row.weight - waits : 0) - (before > 0 ? row.weight - waited : 0);
                     for (i32 c = 0; more != 0 && c < N_DISTINCT; ++c)
                         if (row.counts[c] != 0) loads.add(p * N_LOADS + N_ADDITIVE + c, more * row.counts[c]);
-                    if (work.finds)
+                    if (tells)
                         telling.note(row, p, (now > 0 ? row.weight : waits) - (before > 0 ? row.weight : waited), more);
                 }
                 if (work.finds && only >= 0) {
@@ -121,7 +122,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
                     sources.clear(p);
                 }
             }
-            if (work.finds) tell(in, group, g, telling.n_changes, telling.changes);
+            if (tells) tell(in, group, g, telling.n_changes, telling.changes);
         }
         group.sync();
     }

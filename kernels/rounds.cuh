@@ -82,10 +82,12 @@ struct Rounds {
     Entry* entries;
     i64* waiting;  // weight of the sources of each entry
     i64* found;    // what each node finds in each part, or null: see round_found.cuh
+    i64 tile;      // so many nodes are told at once
+    i64* told;     // where the pins begin that are not told yet
     bool* pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory
-    i64* sorted_gains;
+    i64 *sorted_gains, *merged_gains;
     i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
     i64* changed;  // for the best prefix only, as the next ones: see prefix.cu
     struct Look* looks;

@@ -17,6 +17,7 @@ from snnmap.progress import Progress
 
 Array = Any  # cupy.ndarray
 
+_LARGE = 1 << 28  # bytes of memory of rounds, of which no more is taken than needed
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
@@ -77,6 +78,7 @@ class GpuRounds(GpuChoosing):
         whole_rounds: whether to do so at all.
         whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
             tables for more leave too few warps on a multiprocessor.
+        tile_bytes: what nodes find at first is written in tiles of so much, which a cache holds.
         gapless_parts: so many parts or more are numbered without those that are empty.
         few_nets, many_nodes: nodes with so few nets in the mean, of levels of at least so many nodes, are looked at by their
             nets, whatever the memory.
@@ -87,6 +89,7 @@ class GpuRounds(GpuChoosing):
     entries_of_net: int = 24
     whole_rounds: bool = True
     whole_parts: int = 512
+    tile_bytes: int = 24 << 20
     gapless_parts: int = 256
     few_nets: int = 32
     many_nodes: int = 1 << 15
@@ -222,7 +225,8 @@ class GpuRounds(GpuChoosing):
             end += -(-room.n_bytes // 256) * 256
             zeroed = end if room.zeroed else zeroed
         some_more = _next_size(end)  # levels are alike: so the pool can give them the same block
-        memory = self.xp.empty(some_more if some_more <= self.room_bytes() else end, np.uint8)
+        spacious = some_more <= min(self.room_bytes(), _LARGE)
+        memory = self.xp.empty(some_more if spacious else end, np.uint8)
         memory[:zeroed] = 0
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
@@ -293,7 +297,9 @@ class GpuRounds(GpuChoosing):
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
+        tile = max(self.tile_bytes // (place * (n_parts + 2)), 1)
         found = Room(place * n * (n_parts + 2), optional=True) if name != "repair_rounds" else None
+        told = None if found is None else Room(8 * n_nets)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -307,9 +313,9 @@ class GpuRounds(GpuChoosing):
         )
         return [
             *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, ids, ids, ids, ids,
-            words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries), found,
-            Room(len(level.source_nodes)), most_entries, piece, _WARP_BYTES,
-            words, ids, Room(8 * n), changed, looks, ids, ids,
+            words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
+            found, tile, told, Room(len(level.source_nodes)), most_entries, piece, _WARP_BYTES,
+            words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),
         ]  # fmt: skip

@@ -40,6 +40,7 @@ def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(engine, "room_bytes", lambda: 1 << 40)
     if request.param == "emulated":
         monkeypatch.setattr(engine, "round_threads", 64)
+        monkeypatch.setattr(engine, "tile_bytes", 1 << 14)  # some for each level
     return engine
 
 
