@@ -72,6 +72,10 @@ struct Telling {
           changes(reinterpret_cast<Change*>(work.desk.list(group)) + 1) {
         static_assert(sizeof(Change) * 33 <= WARP_BYTES, "a change for each thread, the counter");
     }
+    // How many changes have room.
+    __device__ __forceinline__ i32 room(const Desk& desk) const {
+        return static_cast<i32>(desk.capacity(group) * sizeof(Event) / sizeof(Change)) - 1;
+    }
     // Nothing is to be told yet.
     __device__ __forceinline__ void begin() const {
         if (group.rank() == 0) *n_changes = 0;
@@ -103,7 +107,7 @@ struct Telling {
             }
             if (!in.pinned[j]) continue;
             i32 more = (pins[in.parts[u]] & ((1u << 30) - 1)) == 1;
-#pragma unroll 1
+#pragma unroll 8
             for (i32 s = 0; s < row.size; ++s) more -= in.entries[row.first + s].pins == ~u;
             if (more != 0) add64(found_by(in, u, in.n_parts + 1), more * in.source_weights[j]);
         }

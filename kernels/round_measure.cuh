@@ -80,6 +80,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     if (work.finds) telling.look_at_sources(row, pins, fresh);
     bool fits = true;
     const i32 n_before = row.size;
+    i32 noted = 0;  // at most
 #pragma unroll 1
     for (i32 round = 0; round < 2; ++round) {  // parts that were there before, parts that are there now
         const bool later = round == 1;
@@ -87,6 +88,11 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
         const i32 end = later ? n : n_before;
 #pragma unroll 1
         for (i32 base = 0; base < end; base += size) {
+            if (tells && noted + size > telling.room(desk)) {
+                tell(in, group, g, telling.n_changes, telling.changes);
+                noted = 0;
+            }
+            noted += size;
             const i32 s = base + rank;
             if (s < end) {
                 Entry entry = {0, 0};
@@ -122,10 +128,10 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
                     sources.clear(p);
                 }
             }
-            if (tells) tell(in, group, g, telling.n_changes, telling.changes);
         }
         group.sync();
     }
+    if (tells) tell(in, group, g, telling.n_changes, telling.changes);
     row.size = static_cast<unsigned short>(fits ? n : 0);
     if (rank == 0) in.rows[g] = row;
     group.sync();
