@@ -74,7 +74,7 @@ struct Telling {
     }
     // How many changes have room.
     __device__ __forceinline__ i32 room(const Desk& desk) const {
-        return static_cast<i32>(desk.capacity(group) * sizeof(Event) / sizeof(Change)) - 1;
+        return static_cast<i32>(desk.n_bytes(group) / sizeof(Change)) - 1;
     }
     // Nothing is to be told yet.
     __device__ __forceinline__ void begin() const {

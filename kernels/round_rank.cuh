@@ -40,39 +40,44 @@ __device__ __forceinline__ i64 count_better(const Work& work, i64 gain, i32 v) {
     return sum_warp(rank);
 }
 
-// The same by bisection of the sorted shares, of which a lane bisects some at once, so that their loads overlap.
-__device__ __forceinline__ i64 bisect_shares(const Work& work, i64 gain, i32 v) {
-    const Rounds& in = work.in;
-    const i32 SOME = 5;
-    const i64 n = n_moves_of(work), each = (n + gridDim.x - 1) / gridDim.x;
-    i64 rank = 0;
-    for (i64 base = Warp().rank(); base < gridDim.x; base += 32 * SOME) {
-        i32 low[SOME], high[SOME];
+const i32 WAYS = 6;  // runs that are merged at once
+
+// One run of every `WAYS` runs of so many moves each: next[rank] = move. A thread finds the place of its move in all other
+// runs at once, so that loads overlap; the moves of its neighbours are near in those, too.
+__device__ __forceinline__ void merge_runs(const Work& work, i64 n, i64 length, const i64* gains, const i32* ids,
+                                           i64* next_gains, i32* next, i32* ranks) {
+    const auto first_of = [&](i64 run) { return smaller(run * length, n); };
+#pragma unroll 1
+    for (i64 i = work.thread(); i < n; i += work.n_threads()) {
+        const i64 run = i / length, group = run / WAYS * WAYS, gain = gains[i];
+        const i32 v = ids[i];
+        i64 rank = first_of(group) + i - first_of(run);
+        i32 low[WAYS - 1], high[WAYS - 1];
         bool more = false;
 #pragma unroll
-        for (i32 k = 0; k < SOME; ++k) {
-            const i64 first = smaller((base + 32 * k) * each, n);
-            low[k] = static_cast<i32>(first);
-            high[k] = base + 32 * k < gridDim.x ? static_cast<i32>(smaller(first + each, n)) : low[k];
+        for (i32 k = 0; k < WAYS - 1; ++k) {
+            const i64 other = group + k + (group + k >= run);
+            low[k] = static_cast<i32>(first_of(other));
+            high[k] = static_cast<i32>(first_of(other + 1));
             rank -= low[k];
             more |= low[k] < high[k];
         }
         while (more) {
-            i64 gains[SOME];
-            i32 ids[SOME];
+            i64 their_gains[WAYS - 1];
+            i32 theirs[WAYS - 1];
 #pragma unroll
-            for (i32 k = 0; k < SOME; ++k) {
+            for (i32 k = 0; k < WAYS - 1; ++k) {
                 if (low[k] >= high[k]) continue;
                 const i32 middle = (low[k] + high[k]) >> 1;
-                gains[k] = in.sorted_gains[middle];
-                ids[k] = in.sorted[middle];
+                their_gains[k] = gains[middle];
+                theirs[k] = ids[middle];
             }
             more = false;
 #pragma unroll
-            for (i32 k = 0; k < SOME; ++k) {
+            for (i32 k = 0; k < WAYS - 1; ++k) {
                 if (low[k] >= high[k]) continue;
                 const i32 middle = (low[k] + high[k]) >> 1;
-                if (ranks_before(gains[k], ids[k], gain, v))
+                if (ranks_before(their_gains[k], theirs[k], gain, v))
                     low[k] = middle + 1;
                 else
                     high[k] = middle;
@@ -80,34 +85,37 @@ __device__ __forceinline__ i64 bisect_shares(const Work& work, i64 gain, i32 v) 
             }
         }
 #pragma unroll
-        for (i32 k = 0; k < SOME; ++k) rank += low[k];
+        for (i32 k = 0; k < WAYS - 1; ++k) rank += low[k];
+        next_gains[rank] = gain;
+        next[rank] = v;
+        if (ranks != nullptr) ranks[v] = static_cast<i32>(rank);
     }
-    return sum_warp(rank);
 }
 
-// order[ranks[v]] = v for all moves. Parallel over moves, a warp each.
-__device__ __noinline__ void rank_moves(const Work& work) {
+// order[ranks[v]] = v for all moves. Blocks have met before, and meet here if there are many: few are compared with all
+// others, by a warp each; shares of many are sorted by blocks, then merged.
+__device__ __noinline__ void rank_all(Work& work) {
     const Rounds& in = work.in;
-    const i64 n = n_moves_of(work);
-    const bool counted = are_counted(work);
-    const i32* ids = counted ? in.proposed : in.sorted;
-    for (i64 i = Warp().index(); i < n; i += Warp().number()) {
-        const i64 gain = in.sorted_gains[i];
-        const i32 v = ids[i];
-        const i64 rank = counted ? count_better(work, gain, v) : bisect_shares(work, gain, v);
-        if (Warp().rank() != 0) continue;
-        in.order[rank] = v;
-        in.ranks[v] = static_cast<i32>(rank);
+    const i64 n = n_moves_of(work), each = (n + gridDim.x - 1) / gridDim.x;
+    if (are_counted(work)) {
+        for (i64 i = Warp().index(); i < n; i += Warp().number()) {
+            const i32 v = in.proposed[i];
+            const i64 rank = count_better(work, in.sorted_gains[i], v);
+            if (Warp().rank() != 0) continue;
+            in.order[rank] = v;
+            in.ranks[v] = static_cast<i32>(rank);
+        }
+        return;
     }
-}
-
-// Ranks of all moves. Blocks have met before, and meet here if there are many.
-__device__ __forceinline__ void rank_all(Work& work) {
-    if (!are_counted(work)) {
-        sort_share(work);
+    sort_share(work);
+    i64 width = 1;  // shares of a run; after an odd number of turns the moves lie in `order`
+    for (bool back = false; width < gridDim.x || !back; back = !back) {
+        const bool last = width * WAYS >= gridDim.x && !back;
         meet(work);
+        merge_runs(work, n, each * width, back ? in.merged_gains : in.sorted_gains, back ? in.order : in.sorted,
+                   back ? in.sorted_gains : in.merged_gains, back ? in.sorted : in.order, last ? in.ranks : nullptr);
+        width *= WAYS;
     }
-    rank_moves(work);
 }
 
 #endif
