@@ -8,6 +8,7 @@
 #define SNNMAP_ROUND_REPLAY_CUH
 
 const u32 CLOSED = ~0u, LISTED = 1u << 31;
+const i32 FEW_SENDERS = 24;  // that one thread looks through
 
 // When a net has pins in a part.
 struct Span {
@@ -44,11 +45,11 @@ struct Senders {
         const i32 u = sources[i], move = in.moves[u];
         return {weights[i], move >= 0 ? static_cast<u32>(in.ranks[u]) : 0, move};
     }
-    // The weight that those of better rank than `rank` have brought to part p. By a thread.
-    __device__ __forceinline__ i64 brought(i32 p, u32 rank) const {
+    // The weight that those of better rank than `rank` bring to part p: of every step-th from `first` on.
+    __device__ __forceinline__ i64 brought(i32 p, u32 rank, i32 first, i32 step) const {
         i64 sum = 0;
 #pragma unroll 4
-        for (i32 i = 0; i < n; ++i) {
+        for (i32 i = first; i < n; i += step) {
             const Sender one = at(i);
             if (one.move >= 0 && one.rank < rank) sum += ((one.to() == p) - (one.from() == p)) * one.weight;
         }
@@ -133,16 +134,23 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             senders.n = items.n - items.n_pins;
         }
     }
+    // A part is a thread's, or where many sources move all threads' together.
+    const bool together = senders.n > FEW_SENDERS;
 #pragma unroll 1
-    for (i32 i = rank; i < n; i += size) {
+    for (i32 i = together ? 0 : rank; i < n; i += together ? 1 : size) {
         const i32 p = listed[i];
         const Span span = {lasts[p], firsts[p]};
         const u32 place = places[p] & ~LISTED;
-        const i64 waiting = place != 0 ? in.waiting[row.first + place - 1] : 0;
         for (i32 begins = 0; begins < 2; ++begins) {
             if (begins ? !span.begins() : !span.ends()) continue;
             const u32 when = begins ? ~span.first : span.last - 1;
-            const i64 v = in.order[when], worth = row.weight - waiting - senders.brought(p, when);
+            i64 worth = row.weight - (place != 0 ? in.waiting[row.first + place - 1] : 0);
+            if (together)
+                worth -= sum_of(group, senders.brought(p, when, rank, size), desk.scratch);
+            else
+                worth -= senders.brought(p, when, 0, 1);
+            if (together && rank != 0) continue;
+            const i64 v = in.order[when];
             if (worth != 0) add64(in.later + v, begins ? -worth : worth);
             for (i32 c = 0; LOADS && c < N_DISTINCT; ++c)
                 if (row.counts[c] != 0) add64((begins ? in.incoming : in.outgoing) + v * N_DISTINCT + c, row.counts[c]);

@@ -153,6 +153,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         level = self.bring(level)
         if len(level.node_offsets):
             return level
+        if self._by_node is not None and self._by_node.net_pins is level.net_pins:
+            return self._by_node
         node_offsets, node_nets = self._transpose(level.net_offsets, level.net_pins, level.n_nodes)
         return level._replace(node_offsets=node_offsets, node_nets=node_nets)
 

@@ -75,7 +75,8 @@ class GpuChoosing(GpuRefinement):
         order, ranks = self._rank(level, targets, gains)
         shape = (n, level.counts.shape[1])
         effects = (xp.zeros(n, xp.int64), xp.zeros(shape, xp.int64), xp.zeros(shape, xp.int64))
-        self._replay(level, state.table, parts, targets, ranks, effects)
+        moves = (parts, targets, ranks)
+        self._replay(level, state.table, moves, state.n_parts, effects)
         keys, saved, changed = (
             xp.empty(2 * n, xp.int64),
             xp.empty(n, xp.int64),

@@ -8,22 +8,15 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.device import THREADS
 from snnmap.partitioning.multilevel.engine_cpu import Moves, Table
-from snnmap.partitioning.multilevel.gpu_rows import CHUNK, GpuRows, Lists, Step, defines_of
+from snnmap.partitioning.multilevel.gpu_rows import GpuRows, Lists, Step, defines_of
 from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
 
-_SORTED = 5  # an event of a net that is sorted takes so many times the memory of another
-
 
 class GpuRefinement(GpuRows):
-    """The steps of refinement; see `engine_cpu.CpuEngine`.
+    """The steps of refinement; see `engine_cpu.CpuEngine`."""
 
-    Attributes:
-        few_events: nets with more moving pins and sources are sorted, others compare all pairs.
-    """
-
-    few_events: int = 1024
     _listed: tuple[Any, int, Lists | None] = (None, 0, None)  # offsets of nets, parts, their lists
 
     def measure(self, level: Level, parts: Array, n_parts: int) -> tuple[Table, Array, Array]:
@@ -123,7 +116,7 @@ class GpuRefinement(GpuRows):
     ) -> Array:
         """int64[n_nodes]: what each move saves after all moves of better rank."""
         gains = self.xp.zeros(level.n_nodes, self.xp.int64)
-        self._replay(level, table, parts, targets, ranks, (gains, None, None))
+        self._replay(level, table, (parts, targets, ranks), n_parts, (gains, None, None))
         return gains
 
     def replay(
@@ -133,7 +126,7 @@ class GpuRefinement(GpuRows):
         xp, shape = self.xp, (level.n_nodes, level.counts.shape[1])
         gains = xp.zeros(level.n_nodes, xp.int64)
         incoming, outgoing = xp.zeros(shape, xp.int64), xp.zeros(shape, xp.int64)
-        self._replay(level, table, parts, targets, ranks, (gains, incoming, outgoing))
+        self._replay(level, table, (parts, targets, ranks), n_parts, (gains, incoming, outgoing))
         return (
             gains,
             xp.concatenate([level.resources, incoming], axis=1),
@@ -144,102 +137,13 @@ class GpuRefinement(GpuRows):
         self,
         level: Level,
         table: Table,
-        parts: Array,
-        targets: Array,
-        ranks: Array,
+        moves: tuple[Array, Array, Array],
+        n_parts: int,
         results: tuple[Array, Array | None, Array | None],
     ) -> None:
         """Add to gains, and to incoming and outgoing distinct loads if they are wanted."""
-        args: tuple[Any, ...]
-        xp, n_nets = self.xp, level.n_nets
-        counts, summary = xp.zeros(n_nets, xp.int64), xp.zeros(2, xp.uint64)
-        for offsets, items in (level[:2], level[2:4]):
-            args = (offsets, n_nets, items, len(items), targets, counts)
-            self._run("sequence", "count_events", -(-len(items) // CHUNK), *args)
-        event_offsets = self._offsets(counts)
-        args = (event_offsets, n_nets, self.few_events, summary)
-        self._run("sequence", "sum_up_events", n_nets, *args)
-        n, n_large = (int(x) for x in self.to_host(summary))
-        moves, most = (parts, targets, ranks), self.slice_items // 2
-        if n + (_SORTED * n if n_large else 0) <= most:
-            self._replay_nets(level, table, moves, (counts, event_offsets, n, n_large), results)
-            return
-        work = self._offsets(xp.where(counts > self.few_events, _SORTED * counts, counts))
-        for a, b, *_ in self._slices(work, int(work[-1]), most):
-            events = self._offsets(counts[a:b])
-            args = (counts[a:b], events, int(events[-1]), n_large)
-            rows = table._replace(offsets=table.offsets[a : b + 1])
-            self._replay_nets(self._nets(level, a, b), rows, moves, args, results)
-
-    def _nets(self, level: Level, a: int, b: int) -> Level:
-        """Nets a to b as a level of their own, without lists by node."""
-        first, last, first_source, last_source = (
-            int(offsets[i]) for offsets in (level.net_offsets, level.source_offsets) for i in (a, b)
-        )
-        return level._replace(
-            net_offsets=self._rebase(level.net_offsets, a, b, first),
-            net_pins=level.net_pins[first:last],
-            source_offsets=self._rebase(level.source_offsets, a, b, first_source),
-            source_nodes=level.source_nodes[first_source:last_source],
-            source_weights=level.source_weights[first_source:last_source],
-            net_weights=level.net_weights[a:b],
-            counts=level.counts[a:b],
-        )
-
-    def _replay_nets(
-        self,
-        level: Level,
-        table: Table,
-        moves: tuple[Array, Array, Array],
-        counted: tuple[Array, Array, int, int],
-        results: tuple[Array, Array | None, Array | None],
-    ) -> None:
-        """The same for some nets.
-
-        Args:
-            level: these nets.
-            table: their rows.
-            moves: parts, targets, ranks.
-            counted: int64[n_nets] events, prefix sums of them, how many, of how many nets with many.
-            results: to be added to.
-        """
-        args: tuple[Any, ...]
-        xp, n_nets = self.xp, level.n_nets
-        counts, event_offsets, n, n_large = counted
-        rows = ((*level[:2], None), (*level[2:4], level.source_weights))
-        cursors = event_offsets[:-1].copy()
-        keys, nodes, origins, aims, weights = (
-            xp.empty(n, d) for d in (xp.int64, xp.int32, xp.int32, xp.int32, xp.int64)
-        )
-        state = (level.net_offsets, *moves, cursors)
-        events = (keys, nodes, origins, aims, weights)
-        for offsets, items, given in rows:
-            args = (offsets, n_nets, items, len(items), given, *state, *events)
-            self._run("sequence", "list_events", -(-len(items) // CHUNK) if n else 0, *args)
-        effects = (*table, level.net_weights, level.counts, level.counts.shape[1], *results)
-        args = (event_offsets, n_nets, n, *events, level.net_offsets, *effects, self.few_events)
-        self._run("sequence", "effects_among_few", n, *args)
-        if n_large == 0:
-            return
-        large = xp.flatnonzero(counts > self.few_events)
-        if len(large) == 0:
-            return
-        offsets = self._offsets(counts[large])
-        n = int(offsets[-1])
-        places, ranked = xp.empty(n, xp.int64), xp.empty(n, xp.int64)
-        args = (event_offsets, large, offsets, len(large), n, keys, places, ranked)
-        self._run("sequence", "take_events", -(-n // CHUNK), *args)
-        places = places[xp.argsort(ranked)]
-        halves = xp.empty(2 * n, xp.int64)
-        args = (event_offsets, n_nets, places, n, origins, aims, halves)
-        self._run("sequence", "split_events", n, *args)
-        order = xp.argsort(halves)  # stable: the halves of a net and part stay in order of rank
-        halves = halves[order]
-        pins, sources = xp.empty(2 * n, xp.int64), xp.empty(2 * n, xp.int64)
-        args = (halves, order, 2 * n, places, level.net_offsets, keys, weights, pins, sources)
-        self._run("sequence", "changes_of_halves", 2 * n, *args)
-        pins, sources = xp.cumsum(pins), xp.cumsum(sources)
-        heads = xp.flatnonzero(self._changes(halves))
-        args = (halves, order, 2 * n, heads, len(heads), pins, sources)
-        args += (places, level.net_offsets, keys, nodes, weights)
-        self._run("sequence", "effects_of_halves", 2 * n, *args, *effects)
+        visits = 2 * (self.xp.diff(level.net_offsets) + self.xp.diff(level.source_offsets))
+        lists = self._list_rows(visits, n_parts, 16, dense=True)
+        step = Step("sequence", "replay_moves", 16, defines_of(level))
+        args = (*level[:5], level.net_weights, level.counts, *moves, *table)
+        self._run_on(lists, step, args, results)

@@ -211,9 +211,7 @@ class GpuRounds(GpuChoosing):
 
     def _with_lists(self, level: Level) -> Level:
         """The level with its lists by node, which are kept for the next rounds on it."""
-        if self._by_node is None or self._by_node.net_pins is not level.net_pins:
-            self._by_node = None
-            self._by_node = self.restore(level)
+        self._by_node = self.restore(level)
         return self._by_node
 
     def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
@@ -305,7 +303,7 @@ class GpuRounds(GpuChoosing):
         if not len(level.node_offsets):
             lists[5:7] = None, None  # those by node
         twins: tuple[Any, ...] = 4 * (None,)
-        if name != "repair_rounds" and self._has_twins(level, size, n_parts):
+        if self._has_twins(level, size, n_parts):
             found = None
             twins = ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
         changed, looks = (

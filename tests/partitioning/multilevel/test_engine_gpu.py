@@ -74,15 +74,6 @@ def test_steps_on_any_hypergraph(
     compare(gpu, step, pose_problem(h, limits).level, data.draw(st.integers(0, 99)))
 
 
-@pytest.mark.parametrize("step", ["moves", "sequence"])
-def test_nets_with_many_events(gpu: GpuEngine, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    level = twins.random_level(rng, n_nodes=120, n_nets=40, mean_pins=30, mean_sources=4)
-    for few in (0, 20):
-        monkeypatch.setattr(gpu, "few_events", few)
-        compare(gpu, step, level, 4)
-
-
 @pytest.mark.parametrize("window", [16, 1 << 30], ids=["windows", "one bitmap"])
 @pytest.mark.parametrize(
     ("n_nodes", "n_nets", "mean_pins", "mean_sources"),

@@ -157,7 +157,6 @@ def test_steps_in_small_pieces(
 ) -> None:
     engine = start_gpu(GpuEngine, kind)
     monkeypatch.setattr(gpu_memory, "modes_for", lambda n: 2 * (Mode(spills, 40, 1 << 12),))
-    monkeypatch.setattr(engine, "few_events", 8)
     rng = np.random.default_rng(6)
     level = twins.random_level(rng, n_nodes=120, n_nets=90, mean_pins=12)
     expected = twins.run_step(CpuEngine(), step, level, 6)

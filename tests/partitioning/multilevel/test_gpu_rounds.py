@@ -226,6 +226,8 @@ def test_twins(
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
         assert (refined(gpu, *asked, rounds=4) == refined(CpuEngine(), *asked, rounds=4)).all()
     assert gave_up == [False, False]
+    found, expected = (repaired(e, level, 3, n_parts, None) for e in (gpu, CpuEngine()))
+    assert (found[0] == expected[0]).all()
 
 
 @pytest.mark.parametrize("n_parts", [2, 5])
