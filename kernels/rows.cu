@@ -9,13 +9,6 @@ extern "C" __global__ void sum_rows(const i64* offsets, i64 n_rows, const i32* i
              [&](i32 item) { return static_cast<u64>(values[item * value_stride]); });
 }
 
-// new_[i] = whether key i differs from the one before it.
-// Parallel over keys. Pure map.
-extern "C" __global__ void mark_changes(const i64* keys, i64 n, bool* new_) {
-    const i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) new_[i] = i == 0 || keys[i] != keys[i - 1];
-}
-
 // Lists rows by the table that each needs, for kernels that give a row a warp, a block with little
 // or with much shared memory, or a block with global memory (kinds 0 to 3). A row with `visits`
 // insertions gets slots = min(smallest power of two >= 4/3 * visits, most), at least 32; a warp if

@@ -96,7 +96,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
             plan = self.plan(level, work)
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
-        self.spills, self.slice_items, self.scratch_bytes = plan.mode
+        self.spills, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned = str(plan)
         self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)

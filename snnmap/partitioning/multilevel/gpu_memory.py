@@ -1,8 +1,8 @@
 """How much device memory a partition takes, known before anything is started.
 
 Lean: the finest level's lists by net stay on the device while coarser levels are worked on, one at
-a time with its lists by node. Short: what is not worked on goes to host memory, and moves are
-replayed in smaller pieces. Either way arrays may take more where the device has plenty (`Plan.most`).
+a time with its lists by node. Short: what is not worked on goes to host memory. Either way arrays may
+take more where the device has plenty (`Plan.most`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from snnmap.partitioning.multilevel.level import Level, Problem
 KEPT_PINS = (
     1 << 22
 )  # all levels of a network with fewer pins stay on the device, unless it is short
-_LEAST_SLICE, _SHORT_SLICE = 1 << 21, 1 << 15  # items, unless the network is large
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
-_SCRATCH, _SHORT_SCRATCH = 1 << 28, 1 << 24  # bytes of hash tables in global memory
 _MOST = 8  # times the raw pins' bytes, where the device has twice that free
 
 
@@ -28,13 +26,15 @@ class Mode(NamedTuple):
 
     Attributes:
         spills: whether levels that are not worked on go to host memory.
-        slice_items: how many moving pins are replayed at once.
         scratch_bytes: of hash tables that fit no shared memory.
     """
 
     spills: bool
-    slice_items: int
     scratch_bytes: int
+
+
+MODES = Mode(False, 1 << 28), Mode(True, 1 << 24)
+"""Lean and short."""
 
 
 class Work(NamedTuple):
@@ -111,14 +111,6 @@ def _gib(n: int) -> str:
     return f"{n / 2**30:.2f} GiB" if n >= 1 << 27 else f"{n / 2**20:.1f} MiB"
 
 
-def modes_for(n_pins: int) -> tuple[Mode, Mode]:
-    """Lean and short, for a network of that many pins."""
-    return (
-        Mode(False, max(n_pins // 8, _LEAST_SLICE), _SCRATCH),
-        Mode(True, max(n_pins // 64, _SHORT_SLICE), _SHORT_SCRATCH),
-    )
-
-
 def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
     """What a partition of the level takes, beside the bytes that are free on a device.
 
@@ -128,12 +120,11 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
         device: its name.
         work: what is to be done.
     """
-    lean, short = modes_for(level.n_pins)
     return Plan(
-        needed_bytes(level, lean, work),
-        needed_bytes(level, short, work),
+        needed_bytes(level, MODES[0], work),
+        needed_bytes(level, MODES[1], work),
         raw_bytes(level),
-        (lean, short),
+        MODES,
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
         device,
@@ -153,7 +144,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     The stages with the most: work on the finest level (its lists by net and by node, beside the
     table of the state before), clustering it, contracting it, work on the first coarser level beside
     it (unless it spills), which may have 4/5 of its pins, and merging the nodes of the coarsest
-    level. Work is rating, or a round of refinement: a table, moves, events.
+    level. Work is rating, or a round of refinement: a table, moves.
     """
     lists = 4 * level.n_pins
     rest = sum(int(a.nbytes) for a in level) - int(level.net_pins.nbytes + level.node_nets.nbytes)
@@ -163,9 +154,8 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     sizes = np.diff(level.net_offsets) + np.diff(level.source_offsets)
     entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
     table = 16 * entries + 8 * level.n_nets
-    events = 28 * min(mode.slice_items // 2, (level.n_pins + n_sources) // 2)
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
-    round_ += table + events + (mode.scratch_bytes if work.wide else 0)
+    round_ += table + (mode.scratch_bytes if work.wide else 0)
     below = 0 if mode.spills else lists + rest
     below += 3 * lists // 2 if below and level.n_pins < KEPT_PINS else 0
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)

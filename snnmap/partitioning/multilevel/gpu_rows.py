@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from snnmap.partitioning.multilevel.device import THREADS, Device
 from snnmap.partitioning.multilevel.level import Level
 
@@ -57,14 +55,12 @@ class GpuRows:
     Attributes:
         device: where the kernels run.
         xp: CuPy.
-        slice_items: what takes several words an item is done for about so many items at once.
         scratch_bytes: of global memory for tables that fit no shared memory, but one at least.
         most_bytes: that arrays may take by the plan, others' included.
     """
 
     device: Device
     xp: Any
-    slice_items: int = 1 << 20
     scratch_bytes: int = 1 << 28
     most_bytes: int = 1 << 60
 
@@ -152,29 +148,6 @@ class GpuRows:
         n = len(items)
         args = (offsets, len(offsets) - 1, items, n, values, widths[0], sums, widths[1])
         self._run("rows", "sum_rows", -(-n // CHUNK), *args)
-
-    def _slices(self, offsets: Array, n_items: int, most: int) -> list[tuple[int, int, int, int]]:
-        """Rows in order, cut where about `most` items are full: (first row, last + 1, their items)."""
-        xp, n = self.xp, len(offsets) - 1
-        if n_items == 0:
-            return []
-        if n_items <= most:
-            return [(0, n, 0, n_items)]
-        cuts = xp.searchsorted(offsets, xp.arange(most, n_items, most), side="right")
-        bounds = np.unique(np.concatenate([[0, n], self.to_host(cuts)]))
-        ends = self.to_host(offsets[self.from_host(bounds)])
-        pieces = zip(bounds, bounds[1:], ends, ends[1:], strict=False)
-        return [(int(a), int(b), int(c), int(d)) for a, b, c, d in pieces if c < d]
-
-    def _rebase(self, offsets: Array, a: int, b: int, first: int) -> Array:
-        """The offsets of rows a to b as if their items, from `first` on, were all there are."""
-        return offsets if a == 0 and b == len(offsets) - 1 else offsets[a : b + 1] - first
-
-    def _changes(self, keys: Array) -> Array:
-        """bool[n]: whether a key (int64) differs from the one before it."""
-        new = self.xp.empty(len(keys), bool)
-        self._run("rows", "mark_changes", len(keys), keys, len(keys), new)
-        return new
 
 
 def defines_of(level: Level) -> tuple[str, ...]:

@@ -18,11 +18,11 @@ from snnmap.partitioning.multilevel.config import PRESETS, resolve_config
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_memory import (
+    MODES,
     Mode,
     Plan,
     Work,
     foresee,
-    modes_for,
     plan_memory,
 )
 from snnmap.partitioning.multilevel.level import Level, pose_problem
@@ -50,9 +50,7 @@ def reservoir(n: int = 500, fan_out: int = 40) -> Hypergraph:
     return Hypergraph.from_hedges(n, np.arange(n), offsets, ends, rng.random(n)).grouped()
 
 
-def small_modes(n_pins: int) -> tuple[Mode, Mode]:
-    """As for large networks: slices in proportion."""
-    return Mode(False, n_pins // 8, 1 << 16), Mode(True, n_pins // 64, 1 << 12)
+SMALL_MODES = Mode(False, 1 << 16), Mode(True, 1 << 12)
 
 
 class Hearing(Progress):
@@ -68,11 +66,11 @@ class Hearing(Progress):
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> GpuEngine:
-    """An emulated GPU that whoever asks for an engine gets, with slices as for large networks."""
+    """An emulated GPU that whoever asks for an engine gets, with little memory for large tables."""
     engine = start_gpu(GpuEngine, "emulated")
     emulate(monkeypatch)
     monkeypatch.setattr(choice, "_gpu_engine", lru_cache(lambda: engine))
-    monkeypatch.setattr(gpu_memory, "modes_for", small_modes)
+    monkeypatch.setattr(gpu_memory, "MODES", SMALL_MODES)
     monkeypatch.setattr(memory, "capacity", 1 << 36)
     return engine
 
@@ -152,16 +150,16 @@ def test_plan_that_was_wrong(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) ->
     "step", ["contract", "moves", "sequence", "refine", "match", "compress", "merge"]
 )
 @pytest.mark.parametrize("spills", [False, True])
-def test_steps_in_small_pieces(
+def test_steps_with_little_scratch(
     monkeypatch: pytest.MonkeyPatch, kind: str, step: str, spills: bool
 ) -> None:
     engine = start_gpu(GpuEngine, kind)
-    monkeypatch.setattr(gpu_memory, "modes_for", lambda n: 2 * (Mode(spills, 40, 1 << 12),))
+    monkeypatch.setattr(gpu_memory, "MODES", 2 * (Mode(spills, 1 << 12),))
     rng = np.random.default_rng(6)
     level = twins.random_level(rng, n_nodes=120, n_nets=90, mean_pins=12)
     expected = twins.run_step(CpuEngine(), step, level, 6)
     found = twins.run_step(engine, step, level, 6)
-    assert engine.slice_items == 40
+    assert (engine.spills, engine.scratch_bytes) == (spills, 1 << 12)
     assert list(twins.differences(expected, found)) == []
 
 
@@ -194,7 +192,7 @@ def test_plan_of_large_reservoirs() -> None:
         level = Level(offsets, pins, own, ids, nets, offsets, pins, own, ids, nets, nets, one, one)
         plan = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n // 1024))
         raw = 4 * n * (fan_out + 1)
-        assert plan.mode == modes_for(level.n_pins)[0]
+        assert plan.mode == MODES[0]
         assert 3 * raw < plan.lean < 4 * raw
         assert 2 * raw < plan.short < 3.3 * raw
         assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
