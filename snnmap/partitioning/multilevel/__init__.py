@@ -20,6 +20,7 @@ from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_confi
 from snnmap.partitioning.multilevel.descent import cost, descend, improve
 from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
+from snnmap.partitioning.multilevel.fm import refine_by_fm, wants_fm
 from snnmap.partitioning.multilevel.gpu_memory import foresee
 from snnmap.partitioning.multilevel.hierarchy import Finest
 from snnmap.partitioning.multilevel.level import Level, Problem, pose_problem
@@ -144,6 +145,9 @@ def solve_levels(run: Run, levels: list[tuple[Level, Array]], seed: int) -> tupl
         if cost(child) not in {cost(one) for one in population}:
             population = sorted([*population, child], key=cost)[: max(config.restarts, 1)]
     best = population[0]
+    if wants_fm(run, best.n_parts):
+        with run.clock("refinement"):
+            best = min(best, refine_by_fm(run, [(best.parts, best.n_parts)], seed), key=cost)
     with run.clock("completion"):
         if best.n_parts > config.merge_at_most or run.keep_parts(best.n_parts):
             numbers = engine.xp.unique(best.parts, return_inverse=True)[1]

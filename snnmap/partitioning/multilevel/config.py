@@ -79,6 +79,8 @@ class SearchConfig:
         deep_growth, deep_patience: growth and patience there.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
+        finalists: the best partitions, of which each is refined to the end, where that is by
+            Fiduccia-Mattheyses (`refinement.fm_cells`).
     """
 
     newcomers: int = 44
@@ -100,6 +102,7 @@ class SearchConfig:
     deep_patience: int = 100
     most_work: int = 12_000_000
     restarts: int = 1
+    finalists: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,8 @@ class RefinementConfig:
         settle_scheme: of rounds at `settle_price` only, these and others; as `scheme`.
         overload_price: price by which states are compared.
         repairs: most rounds of strict repair at the end.
+        fm_cells: on a finest level of at most this many nodes x parts Fiduccia-Mattheyses has the last
+            word (`fm.py`); of layered networks it is all refinement then.
     """
 
     scheme: Literal["jet", "sequence"] = "jet"
@@ -136,6 +141,7 @@ class RefinementConfig:
     settle_scheme: Literal["jet", "sequence"] = "sequence"
     overload_price: float = 20.0
     repairs: int = 200
+    fm_cells: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +188,15 @@ PRESETS: dict[str, Config] = {
             newcomers=96,
             population=96,
             batch=32,
-            generations=90,
-            restarts=6,
+            generations=60,
+            restarts=4,
+            finalists=8,
             deep=0,
             deep_growth=4.0,
         ),
-        refinement=RefinementConfig(rounds=16, finest_rounds=20, patience=16, temperature=0.1),
+        refinement=RefinementConfig(
+            rounds=16, finest_rounds=20, patience=16, temperature=0.1, fm_cells=1 << 25
+        ),
         restarts=3,
         restart_pins=1 << 40,
         cycles=6,
@@ -226,6 +235,7 @@ _AT_LEAST_ONE = {
     "growth",
     "deep_growth",
     "hierarchies",
+    "finalists",
 }
 _BELOW_ONE = {"shrink", "stall", "keep"}
 

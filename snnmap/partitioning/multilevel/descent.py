@@ -9,6 +9,7 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.coarsening import cluster
 from snnmap.partitioning.multilevel.config import Config, RefinementConfig
+from snnmap.partitioning.multilevel.fm import refine_by_fm, wants_fm
 from snnmap.partitioning.multilevel.hierarchy import Finest, Hierarchy
 from snnmap.partitioning.multilevel.level import Level, project
 from snnmap.partitioning.multilevel.merging import fold_parts
@@ -36,12 +37,25 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
     with run.clock("coarsening"):
         coarsen(run, levels, seed)
     with run.clock("search"):
-        coarse_parts, n_parts, searched = solve_coarsest(run, levels.level(-1), seed)
+        firsts, searched = solve_coarsest(run, levels.level(-1), seed)
+    coarse_parts, n_coarse = firsts[0]
+    exact = len(compressed) + 1 if compressed else 0
+    by_fm = searched and len(levels) == exact and wants_fm(run, n_coarse)
     with run.clock("refinement"):
-        parts = run.engine.from_host(coarse_parts)
-        exact = len(compressed) + 1 if compressed else 0
-        parts, start = uncoarsen(run, levels, parts, n_parts, seed, searched=searched, exact=exact)
-        n_coarse, n_parts = n_parts, start.n_parts
+        if by_fm:
+            start = refine_by_fm(run, [(_spread(run, levels, one), n) for one, n in firsts], seed)
+            parts = start.parts
+        else:
+            parts, start = uncoarsen(
+                run,
+                levels,
+                run.engine.from_host(coarse_parts),
+                n_coarse,
+                seed,
+                searched=searched,
+                exact=exact,
+            )
+    n_parts = start.n_parts
     with run.clock("completion"):
         known = start if parts is start.parts else None
         final = complete(run, parts, n_parts, seed, hasty=exact > 0, known=known)
@@ -83,6 +97,14 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
         parts = project(xp, parts, clusters, levels.n_nodes(depth))
     parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
     return complete(run, parts, start.n_parts, seed)
+
+
+def _spread(run: Run, levels: Hierarchy, parts: Array) -> Any:
+    """Parts of the finest level's nodes, by those of the coarsest (int32[n_nodes], on the host)."""
+    fine = run.engine.from_host(parts)
+    for clusters in reversed(levels.maps):
+        fine = fine[clusters]
+    return fine
 
 
 def hurry(run: Run, levels: Hierarchy, parts: Array, n_parts: int, seed: int) -> State | None:
@@ -253,24 +275,28 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     progress.finish()
 
 
-def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
-    """(parts of the coarsest level on the host, their number, whether they were searched).
+def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
+    """([parts of the coarsest level on the host, their number], whether they were searched).
 
-    No more parts than allowed, but some may be too full.
+    The best first; there are others only of a search. No more parts than allowed, but some may be too full.
     """
-    parts, n_parts, searched = _first_parts(run, level, seed)
+    found, searched = _first_parts(run, level, seed)
     most = run.problem.max_parts
-    if most is not None and n_parts > most:
+
+    def fold(parts: Array, n_parts: int) -> tuple[Array, int]:
+        if most is None or n_parts <= most:
+            return parts, n_parts
         sizes = np.zeros(n_parts, np.int64)
         np.add.at(sizes, parts, run.engine.to_host(level.resources[:, 0]))
-        parts, n_parts = fold_parts(parts, sizes, most)
-    return parts, n_parts, searched
+        return fold_parts(parts, sizes, most)
+
+    return [fold(*one) for one in found], searched
 
 
-def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
+def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
     config, problem, progress = run.config, run.problem, run.progress
     if progress.expired():
-        return *pack(run.engine, level, run.limits), False
+        return [pack(run.engine, level, run.limits)], False
     if small(level, config):
         knobs = config.search
         hunt = run.engine.searcher(level, problem.limits, knobs, problem.max_parts)
@@ -279,12 +305,12 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
             progress.start("searching", total, "partitions")
             found = hunt.run(seed, progress)
             progress.finish()
-            return run.engine.to_host(found.parts), found.n_parts, True
+            return [(run.engine.to_host(one.parts), one.n_parts) for one in found], True
     if run.keep_parts(level.n_nodes):
-        return np.arange(level.n_nodes, dtype=np.int32), level.n_nodes, False
+        return [(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
     if level.n_nodes > config.merge_at_most:
         # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
-        return *pack(run.engine, level, run.limits), False
+        return [pack(run.engine, level, run.limits)], False
     alone = run.engine.xp.arange(level.n_nodes, dtype=np.int32)
     state = examine(run.engine, level, run.limits, alone, level.n_nodes)
     # Coarse borders cost axons that refinement wins back: the first parts may exceed distinct limits.
@@ -292,4 +318,4 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[Array, int, bool]:
     distinct = roomy[level.resources.shape[1] :]
     distinct += distinct // 100 * config.merge_slack_percent
     parts, n_parts = run.merge(level, state, roomy)
-    return run.engine.to_host(parts), n_parts, False
+    return [(run.engine.to_host(parts), n_parts)], False

@@ -131,10 +131,10 @@ class GpuSearch(Search):
         made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
         return self._make(rows, made, None, [])
 
-    def run(self, seed: int, progress: Progress = SILENT) -> Individual:
-        """Best partition after the generations that the settings allow; its parts on the device."""
-        best = super().run(seed, progress)
-        return best._replace(parts=best.parts.made[best.parts.row])
+    def run(self, seed: int, progress: Progress = SILENT) -> list[Individual]:
+        """The best partitions after the generations that the settings allow; their parts on the device."""
+        found = super().run(seed, progress)
+        return [one._replace(parts=one.parts.made[one.parts.row]) for one in found]
 
     def _make(
         self,

@@ -185,6 +185,18 @@ class Search:
 
     # ---------------------------------------------------------------- individuals
 
+    def polish(self, parts: Array, n_parts: int, seed: int) -> Individual:
+        """Nodes of a partition move one by one; what comes of it, or the partition if that is better."""
+        sides = []
+        for moves in (False, True):
+            own, n_own = parts.copy(), n_parts
+            if moves:
+                how = (self.fine_prices, self.config.passes, self.config.deep_patience, seed)
+                ki.refine(tuple(self.level), own, n_own, self.limits, self.totals, *how)
+            n_left, connectivity, over = ki.judge(tuple(self.level), own, n_own, self.limits)
+            sides += self.weigh([own], np.array([[n_left, connectivity, *over]]))
+        return min(sides, key=lambda one: one.cost)
+
     def count_parts(self) -> int:
         """Parts that a partition of this level starts with.
 
@@ -257,8 +269,8 @@ class Search:
 
     # ---------------------------------------------------------------- the search
 
-    def run(self, seed: int, progress: Progress = SILENT) -> Individual:
-        """Best partition after the generations that the settings allow."""
+    def run(self, seed: int, progress: Progress = SILENT) -> list[Individual]:
+        """The best partitions after the generations that the settings allow, `finalists` at most."""
         config = self.config
         draw = np.random.default_rng(seed)
         population: list[Individual] = []
@@ -288,7 +300,7 @@ class Search:
                 if progress.expired():
                     break
             self.select(population)
-        return population[0]
+        return population[: config.finalists]
 
     def select(self, population: list[Individual]) -> None:
         """Sort by cost, and keep the best."""

@@ -168,8 +168,14 @@ def test_equal_hashes_of_different_rows_are_told_apart(
 
 @pytest.mark.parametrize(
     ("preset", "changes"),
-    [("fast", BRIEF), ("fast", BRIEF | PARALLEL), ("paper", None)],
-    ids=["search", "parallel", "paper"],
+    [
+        ("fast", BRIEF),
+        ("fast", BRIEF | PARALLEL),
+        ("quality", BRIEF),
+        ("quality", BRIEF | PARALLEL),
+        ("paper", None),
+    ],
+    ids=["search", "parallel", "quality", "quality-parallel", "paper"],
 )
 @given(h=counted_hypergraphs(max_nodes=14), data=st.data())
 @settings(max_examples=6)

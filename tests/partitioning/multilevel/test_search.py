@@ -95,7 +95,7 @@ def test_threads_do_not_change_the_result(
     found = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("SNNMAP_NUM_THREADS", threads)
-        found.append(Search(level, limits, BRIEF, max_parts).run(3))
+        found.append(Search(level, limits, BRIEF, max_parts).run(3)[0])
     one = found[0]
     assert one.parts.max() + 1 == one.n_parts <= (max_parts or level.n_nodes)
     assert (one.connectivity, one.overload) == (
@@ -180,7 +180,7 @@ def test_search_stops_when_time_is_up(
     level = make_level(1)
     limits = make_limits(level, 4)
     clock = Clock(most)
-    found = Search(level, limits, BRIEF, None).run(0, clock)
+    found = Search(level, limits, BRIEF, None).run(0, clock)[0]
     total = BRIEF.newcomers + BRIEF.generations * BRIEF.batch
     assert clock.made == min(max(most, 1), total)
     assert measure(level, found.parts, found.n_parts, limits)[0] == found.connectivity

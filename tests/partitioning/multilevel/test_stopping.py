@@ -30,6 +30,7 @@ PARALLEL: dict[str, Any] = {
 SETTINGS = {
     "search": BRIEF,
     "parallel": PARALLEL,
+    "fm": {"search": BRIEF["search"] | {"finalists": 3}, "refinement": {"fm_cells": 1 << 20}},
     "uncompressed": PARALLEL | {"compression": {"rounds": 0}},
 }
 SMALL = Limits(max_size=1024, max_inbound=4096)
