@@ -76,7 +76,7 @@ class SearchConfig:
         overload_price: price by which partitions are compared.
         deep: offspring on levels of more nodes than this are made through several levels, and every new
             partition has a hierarchy of its own.
-        deep_growth, deep_patience: growth and patience there.
+        deep_growth, deep_patience, deep_generations: growth, patience and generations there.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
         finalists: the best partitions, of which each is refined to the end, where that is by
@@ -86,7 +86,7 @@ class SearchConfig:
     newcomers: int = 44
     population: int = 16
     batch: int = 52
-    generations: int = 2
+    generations: int = 1
     shrink: float = 0.4
     growth: float = 4.0
     hierarchies: int = 4
@@ -100,6 +100,7 @@ class SearchConfig:
     deep: int = 6000
     deep_growth: float = 2.0
     deep_patience: int = 100
+    deep_generations: int = 2
     most_work: int = 12_000_000
     restarts: int = 1
     finalists: int = 1
@@ -178,7 +179,7 @@ class Config:
 PRESETS: dict[str, Config] = {
     "fast": Config(
         restarts=1,
-        search=SearchConfig(newcomers=2, population=2, batch=2, generations=1),
+        search=SearchConfig(newcomers=2, population=2, batch=2, deep_generations=1),
         refinement=RefinementConfig(rounds=6, finest_rounds=5),
     ),
     "default": Config(),
@@ -188,7 +189,7 @@ PRESETS: dict[str, Config] = {
             newcomers=96,
             population=96,
             batch=32,
-            generations=60,
+            deep_generations=60,
             restarts=4,
             finalists=8,
             deep=0,

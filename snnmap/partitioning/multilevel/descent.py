@@ -301,7 +301,7 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, i
         knobs = config.search
         hunt = run.engine.searcher(level, problem.limits, knobs, problem.max_parts)
         if level.n_pins * hunt.count_parts() <= knobs.most_work:
-            total = knobs.newcomers + knobs.generations * knobs.batch
+            total = knobs.newcomers + hunt.generations * knobs.batch
             progress.start("searching", total, "partitions")
             found = hunt.run(seed, progress)
             progress.finish()

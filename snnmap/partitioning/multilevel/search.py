@@ -79,6 +79,7 @@ class Search:
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
         self.n_hierarchies = config.newcomers if self.deep else config.hierarchies
+        self.generations = config.deep_generations if self.deep else config.generations
         self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
 
     # ---------------------------------------------------------------- building blocks
@@ -283,7 +284,7 @@ class Search:
                 break
         self.select(population)
         best = population[0]
-        for _ in range(config.generations):
+        for _ in range(self.generations):
             if progress.expired():
                 break
             parents = draw.integers(0, len(population), (config.batch, 2)).tolist()

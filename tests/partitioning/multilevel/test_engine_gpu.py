@@ -22,7 +22,9 @@ from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
 from tests.partitioning.multilevel import twins
 
-BRIEF: dict[str, Any] = {"search": {"population": 3, "batch": 2, "generations": 2}}
+BRIEF: dict[str, Any] = {
+    "search": {"population": 3, "batch": 2, "generations": 2, "deep_generations": 2}
+}
 PARALLEL: dict[str, Any] = {"coarsening": {"small_pins": 0}, "refinement": {"rounds": 4}}
 needs_gpu = pytest.mark.gpu
 

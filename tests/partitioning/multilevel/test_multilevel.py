@@ -34,7 +34,9 @@ from tests.partitioning.multilevel import twins
 from tests.strategies import hypergraphs
 
 # Tiny searches: the same code, fewer repetitions.
-BRIEF: dict[str, Any] = {"search": {"population": 3, "batch": 2, "generations": 2}}
+BRIEF: dict[str, Any] = {
+    "search": {"population": 3, "batch": 2, "generations": 2, "deep_generations": 2}
+}
 LARGE_PATH: dict[str, Any] = {"coarsening": {"small_pins": 0}, "refinement": {"rounds": 4}}
 
 
