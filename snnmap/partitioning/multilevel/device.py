@@ -243,7 +243,7 @@ def word(value: Any) -> int:
         return int(np.float64(value).view(np.uint64))
     if isinstance(value, (int, np.integer)):
         return int(value) % 2**64
-    return int(value.__cuda_array_interface__["data"][0])
+    return int(value.data.ptr)
 
 
 def _argument(value: Any) -> Any:

@@ -225,12 +225,14 @@ class GpuRounds(GpuChoosing):
         some_more = _next_size(end)  # levels are alike: so the pool can give them the same block
         spacious = some_more <= min(self.room_bytes(), _LARGE)
         memory = self.xp.empty(some_more if spacious else end, np.uint8)
-        memory[:zeroed] = 0
+        memory.data.memset_async(0, zeroed)
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
-        words += [word(value) for turn in turns for value in turn]
         told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
-        return self.from_host(np.array(words, np.uint64)), told
+        factors = np.array([turn.factor for turn in turns])
+        rest = np.array([turn[1:] for turn in turns], np.int64)
+        table = np.column_stack([factors.view(np.uint64), rest.view(np.uint64)])
+        return self.from_host(np.concatenate([np.array(words, np.uint64), table.ravel()])), told
 
     def _spare(self, fields: list[Any]) -> list[Any]:
         """The fields without optional rooms, unless all fit beside what is there."""

@@ -125,8 +125,10 @@ def repair(
     An empty part joins whenever a round frees nothing, as long as `max_parts` allows. Stops between
     rounds when `progress` expires. `known` is the state of these parts, if they were measured.
     """
-    turns = plan_repair(config, seed=seed)
     state = known or weigh(engine, level, limits, parts, n_parts)
+    if state.valid:
+        return state
+    turns = plan_repair(config, seed=seed)
     while turns and not (state.valid or progress.expired()):
         level = engine.restore(level)
         grows = max_parts is None or n_parts < max_parts
