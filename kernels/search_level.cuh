@@ -106,6 +106,8 @@ struct Table {
     Shared<i32> seen;    // [n] the last turn after which it was looked at, or MOVED
     Shared<i32> parts;   // [n]
     Shared<u16> queue;   // [n] nodes to look at
+    Shared<u16> players; // [2 * n] nodes that gain, and others, of even turns, of odd ones
+    Shared<u32> listed;  // [words_of(n)] a bit for each node: whether it is among them
     Shared<u32> near;    // [n * words_of(n_parts)] a bit for each part in which the node finds something, or did
     bool has_near;       // else all parts count as near: shared memory has no room
     Shared<const i64> limits, prices;
@@ -175,6 +177,13 @@ __device__ __noinline__ void scan_block(u32* values, i64 n) {
     const i64 all = place_lists(n, values, scratch, [&](i64 i) { return static_cast<i64>(values[i]); });
     if (threadIdx.x == 0) values[n] = static_cast<u32>(all);
     __syncthreads();
+}
+
+// The largest value of a warp's lanes.
+__device__ __forceinline__ i64 largest_of_warp(i64 value) {
+    #pragma unroll 1
+    for (i32 step = 16; step > 0; step >>= 1) value = larger(value, __shfl_xor_sync(ALL_LANES, value, step));
+    return value;
 }
 
 // A place at the end of a list for each lane with `vote`.

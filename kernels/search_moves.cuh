@@ -4,13 +4,14 @@
 
 // Keys and wishes of all n nodes, or of the n of the queue. Parallel over nodes: a warp each where they are few,
 // down to four lanes.
-__device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n) {
+__device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, const Table& t, bool all, i32 n, u16* players,
+                                              u32* n_players) {
     const i32 most = n_warps(), shift = n <= most ? 5 : n <= 2 * most ? 4 : n <= 4 * most ? 3 : 2;
     const i32 n_groups = blockDim.x >> shift;
     #pragma unroll 1
     for (i32 base = 0; base < n; base += n_groups) {
         const i32 i = base + (threadIdx.x >> shift);
-        look_at(g, s, t, i >= n ? -1 : all ? i : t.queue[i], 1 << shift);
+        look_at(g, s, t, i >= n ? -1 : all ? i : t.queue[i], 1 << shift, players, n_players);
     }
 }
 
@@ -36,7 +37,7 @@ __device__ __noinline__ void take_back(const Fine& f, const Graph& g, const Scra
 
 // What a turn counts.
 struct Tally {
-    u32 n_moved, n_queued, n_marks;
+    u32 n_moved, n_queued, n_marks, n_losers;
     i32 failed_in;  // the turn, if a move into some part gained less than thought
     u64 gained;
 };
@@ -53,6 +54,12 @@ __device__ __forceinline__ void ask_for_both(const Table& t, i64* best, i32 v) {
 __device__ __forceinline__ bool is_taken(const Table& t, const i64* best, i32 p) {
     const i32 v = node_of(best[p]);
     return best[t.wishes[v] == p ? t.parts[v] : t.wishes[v]] == best[p];
+}
+
+// Whether node v is the best at part a, where it is, and at part b.
+__device__ __forceinline__ bool is_best(const i64* best, i32 v, i32 a, i32 b) {
+    const i64 key = best[b];
+    return key != NONE && node_of(key) == v && best[a] == key;
 }
 
 // Moves the node with this key from part a to b, if it still gains as much. By a warp.
@@ -73,7 +80,6 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
         s.origins[place] = a;
         s.turns[place] = turn;
         t.seen[v] = MOVED;
-        t.keys[v] = NONE;
         atomicAdd(&tally.gained, static_cast<u64>(gain));
     }
     move_node(f, g, s, t, v, a, b, nets, net, &tally.n_marks);
@@ -84,78 +90,107 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
 __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& table, i64 patience,
                                          bool needed) {
     __shared__ Tally tallies[2];  // of even and odd turns
+    __shared__ u32 lengths[2];    // of the players' lists
+    __shared__ i64 tops[32];
     const Table t = table;  // in registers
     const i32 k = t.n_parts, lane = lane_index();
     #pragma unroll 1
     for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) t.seen[v] = -1;
     #pragma unroll 1
+    for (i32 i = threadIdx.x; i < words_of(g.n); i += blockDim.x) t.listed[i] = 0;
+    #pragma unroll 1
     for (i32 p = threadIdx.x; p < k; p += blockDim.x) {
         t.failed[p] = -1;
-        t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = LEAST_GAIN;
+        t.best[p] = t.best[k + p] = t.best[2 * k + p] = t.best[3 * k + p] = NONE;
     }
+    if (threadIdx.x == 0) lengths[0] = 0;
+    __syncthreads();
     i32 n_moved = 0, n_kept = 0, n_queued = g.n;
     i64 current = 0, most = 0;
-    i64 floor = LEAST_GAIN;  // keys that count are above it
     #pragma unroll 1
     for (i32 turn = 0;; ++turn) {
         Tally& tally = tallies[turn & 1];
-        look_at_nodes(g, s, t, turn == 0, n_queued);
-        if (threadIdx.x == 0) tally = {0, 0, 0, -1, 0};
+        u16 *players = t.players + (turn & 1) * g.n, *next = t.players + (~turn & 1) * g.n;
+        u32 *n_players = lengths + (turn & 1), *n_next = lengths + (~turn & 1);
+        if (threadIdx.x == 0) {
+            tally = {0, 0, 0, 0, -1, 0};
+            *n_next = 0;
+        }
+        look_at_nodes(g, s, t, turn == 0, n_queued, players, n_players);
         __syncthreads();
         if (n_moved - n_kept > patience) break;
         i64 *best = t.best + 2 * (turn & 1) * k, *second = best + k;
-        i64 top = NONE;
+        const i32 n_listed = static_cast<i32>(*n_players);
         #pragma unroll 1
-        while (true) {
-            #pragma unroll 1
-            for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
-                if (t.keys[v] > floor) ask_for_both(t, best, v);
-            __syncthreads();
-            #pragma unroll 1
-            for (i32 p = lane; p < k; p += 32) top = larger(top, best[p]);
-            for (i32 step = 16; step > 0; step >>= 1) top = larger(top, __shfl_xor_sync(ALL_LANES, top, step));
-            if (top > floor || floor == NONE) break;
-            floor = top = NONE;  // nobody gains: now those count that lose
-            __syncthreads();
-            #pragma unroll 1
-            for (i32 p = threadIdx.x; p < 4 * k; p += blockDim.x) t.best[p] = NONE;
-            __syncthreads();
+        for (i32 base = threadIdx.x - lane; base < n_listed; base += blockDim.x) {  // who still gains stays on the list
+            const i32 v = base + lane < n_listed ? players[base + lane] : 0;
+            const bool gains = base + lane < n_listed && t.keys[v] > LEAST_GAIN;
+            const i32 place = place_in(n_next, gains);
+            if (gains) {
+                next[place] = static_cast<u16>(v);
+                ask_for_both(t, best, v);
+            } else if (base + lane < n_listed) {
+                atomicAnd(t.listed + (v >> 5), ~(1u << (v & 31)));
+            }
         }
-        if (top == NONE) break;
-        const i64 bar = gain_of(top) > 0 ? 1ll << ID_BITS : 4 * gain_of(top) * (1ll << ID_BITS);
+        if (n_listed > 0) __syncthreads();
+        i32 n_in = static_cast<i32>(*n_next);  // in play
+        i64 bar = LEAST_GAIN + 1;
+        if (n_in == 0) {  // nobody gains: those who lose little
+            i64 top = NONE;
+            #pragma unroll 1
+            for (i32 v = threadIdx.x; v < g.n; v += blockDim.x) top = larger(top, t.keys[v]);
+            top = largest_of_warp(top);
+            if (lane == 0) tops[warp_index()] = top;
+            __syncthreads();
+            top = largest_of_warp(lane < n_warps() ? tops[lane] : NONE);
+            if (top == NONE) break;
+            bar = 4 * gain_of(top) * (1ll << ID_BITS);
+            next = players;
+            #pragma unroll 1
+            for (i32 base = threadIdx.x - lane; base < g.n; base += blockDim.x) {
+                const i32 v = base + lane;
+                const bool plays = v < g.n && t.keys[v] >= bar;
+                if (__ballot_sync(ALL_LANES, plays) == 0) continue;
+                const i32 place = place_in(&tally.n_losers, plays);
+                if (!plays) continue;
+                next[place] = static_cast<u16>(v);
+                ask_for_both(t, best, v);
+            }
+            __syncthreads();
+            n_in = static_cast<i32>(tally.n_losers);
+        }
         #pragma unroll 1
-        for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
-            if (t.keys[v] >= bar && !is_taken(t, best, t.parts[v]) && !is_taken(t, best, t.wishes[v])) ask_for_both(t, second, v);
+        for (i32 i = threadIdx.x; i < n_in; i += blockDim.x) {
+            const i32 v = next[i];
+            if (!is_taken(t, best, t.parts[v]) && !is_taken(t, best, t.wishes[v])) ask_for_both(t, second, v);
+        }
         __syncthreads();
         i32 whose = 0;  // the warps share them
         #pragma unroll 1
-        for (i32 base = 0; base < 2 * k; base += 32) {
-            const i32 at = base + lane, p = at < k ? at : at - k;
-            const i64* list = at < k ? best : second;
-            const i64 own = at < 2 * k ? list[p] : NONE;
-            if (__ballot_sync(ALL_LANES, own >= bar) == 0) continue;
-            const i32 wish = own < bar ? 0 : t.wishes[node_of(own)];
-            // That it leaves this part is asked by its wish: other warps may have moved it already.
-            u32 chosen = __ballot_sync(ALL_LANES, own >= bar && wish != p && list[wish] == own);
+        for (i32 base = 0; base < n_in; base += 32) {
+            // That one is in the part where it was is true of those only that no other warp has moved; for them it does not matter.
+            const i32 v = base + lane < n_in ? next[base + lane] : 0, a = t.parts[v], b = t.wishes[v];
+            u32 chosen = __ballot_sync(ALL_LANES, base + lane < n_in && (is_best(best, v, a, b) || is_best(second, v, a, b)));
             #pragma unroll 1
             for (; chosen != 0; chosen &= chosen - 1) {
                 const bool own_one = whose == warp_index();
                 whose = whose + 1 == n_warps() ? 0 : whose + 1;
                 if (!own_one) continue;
                 const i32 one = __ffs(chosen) - 1;
-                const i64 key = __shfl_sync(ALL_LANES, own, one);
-                const i32 from = __shfl_sync(ALL_LANES, p, one), to = __shfl_sync(ALL_LANES, wish, one);
-                try_move(f, g, s, t, key, from, to, turn, n_moved, tally);
+                const i32 its = __shfl_sync(ALL_LANES, v, one), from = __shfl_sync(ALL_LANES, a, one), to = __shfl_sync(ALL_LANES, b, one);
+                try_move(f, g, s, t, t.keys[its], from, to, turn, n_moved, tally);
             }
         }
         __syncthreads();
         #pragma unroll 1
-        for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = floor;
+        for (i32 p = threadIdx.x; p < 2 * k; p += blockDim.x) best[p] = NONE;
         #pragma unroll 1
-        for (i32 base = 0; tally.failed_in == turn && base < g.n; base += blockDim.x) {
-            const i32 v = base + threadIdx.x;
-            const bool in_play = v < g.n && t.keys[v] >= bar;
-            enqueue(s, t, v, turn, in_play && t.failed[t.wishes[in_play ? v : 0]] == turn, &tally.n_queued);
+        for (i32 i = threadIdx.x; i < static_cast<i32>(tally.n_moved); i += blockDim.x) t.keys[s.moved[n_moved + i]] = NONE;
+        #pragma unroll 1
+        for (i32 base = threadIdx.x - lane; tally.failed_in == turn && base < n_in; base += blockDim.x) {
+            const i32 v = base + lane < n_in ? next[base + lane] : 0;
+            enqueue(s, t, v, turn, base + lane < n_in && t.failed[t.wishes[v]] == turn, &tally.n_queued);
         }
         spread_marks(f, g, s, t, tally.n_marks, turn, &tally.n_queued);
         __syncthreads();

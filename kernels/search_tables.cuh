@@ -77,10 +77,11 @@ __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, b
     return bits;
 }
 
-// Looks for the best move of node v: sets its wish and its key. By `width` lanes; v = -1: nothing to do. All lanes of a
-// warp come together. First the near parts, then, where leaving is a relief and nothing found outweighs a part where there is
+// Looks for the best move of node v: sets its wish and its key, and puts it on a list of players if it gains. By `width`
+// lanes; v = -1: nothing to do. All lanes of a warp come together. First the near parts, then, where leaving is a relief and nothing found outweighs a part where there is
 // room, all others. Maximum of (gain, hash, id).
-__device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width) {
+__device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width, u16* players,
+                                        u32* n_players) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
     Mover m = {};
     i64 most = NONE;
@@ -118,9 +119,17 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
         }
         wanted = wanted && m.least == 0 && most <= 0;
     }
-    if (rank != 0 || v < 0) return;
-    t.wishes[v] = best;
-    t.keys[v] = best < 0 ? NONE : key_of(most + m.leaves, v);
+    bool fresh = false;
+    if (rank == 0 && v >= 0) {
+        const i64 key = best < 0 ? NONE : key_of(most + m.leaves, v);
+        const u32 bit = 1u << (v & 31);
+        t.wishes[v] = best;
+        t.keys[v] = key;
+        fresh = key > LEAST_GAIN && !(atomicOr(t.listed + (v >> 5), bit) & bit);
+    }
+    if (__ballot_sync(ALL_LANES, fresh) == 0) return;
+    const i32 place = place_in(n_players, fresh);
+    if (fresh) players[place] = static_cast<u16>(v);
 }
 
 // What the move of node v to part p gains now, as keys count it, or NONE.

@@ -300,6 +300,11 @@ inline unsigned atomicOr(unsigned* target, unsigned value) {
     *target = old | value;
     return old;
 }
+inline unsigned atomicAnd(unsigned* target, unsigned value) {
+    const unsigned old = *target;
+    *target = old & value;
+    return old;
+}
 template <class T>
 T atomicMax(T* target, T value) {
     const T old = *target;

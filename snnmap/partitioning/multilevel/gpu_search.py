@@ -235,5 +235,5 @@ def _shared_bytes(level: Level, n_loads: int, most_parts: int, threads: int, wor
     n = level.n_nodes
     of_parts = (8 * n_loads * most_parts, 32 * most_parts, 4 * most_parts)
     contraction = threads // _TEAM * -(-n // 32) * 4 + 8 * (n + 1)
-    of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4, 2, 4 * words))
+    of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4, 2, 4, 4 * words)) + padded(4 * -(-n // 32))
     return sum(padded(b) for b in of_parts) + max(of_nodes, padded(contraction))
