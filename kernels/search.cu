@@ -87,10 +87,10 @@ __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const 
 }
 
 // Refines the parts of the nodes while those of a cluster move together.
-__device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
+__device__ void refine_clusters(const Fine& f, const Graph& fine, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
                                 const i32* clusters, i32 n, i64 seed) {
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) s.coarse_parts[clusters[v]] = parts[v];
-    contract(f, clusters, n, s.coarse, t.keys.as<u32>(), s.marks.as<i32>());
+    contract(f, fine, {clusters}, n, s.coarse, s, t.keys.as<u32>());
     refine(f, s.coarse, s, t, prices, o, s.coarse_parts, o.factors, o.n_coarse_prices, seed);
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = s.coarse_parts[clusters[v]];
     __syncthreads();
@@ -102,12 +102,12 @@ __device__ void refine_clusters(const Fine& f, Scratch& s, Table& t, i64* prices
         i64 n_nets, i64 n_pins, i64 n_sources
 #define FINE                                                                                                 \
     {net_offsets, net_pins, source_offsets, source_nodes, source_weights, net_weights, counts, resources, n, \
-     n_nets, n_pins, n_sources}
+     n_nets, n_pins, n_sources, source_nets}
 
-// The finest level as individuals want it: its lists by node, and what they add up to; places are 32-bit. Parallel over pins,
+// The finest level as individuals want it: its lists by node, and what they add up to; places are 32-bit; the net of each source. Parallel over pins,
 // nets, sources and nodes; what source is a pin of its net is found by bisection.
 extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offsets, const i32* node_nets, const i64* out_offsets,
-                                          const i32* out_nets, const i64* out_weights, unsigned char* memory) {
+                                          const i32* out_nets, const i64* out_weights, i32* source_nets, unsigned char* memory) {
     const Fine f = FINE;
     const Graph g = cut_graph(memory, f);
     const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x, n_threads = gridDim.x * blockDim.x;
@@ -122,6 +122,7 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offset
     for (i64 net = thread; net < n_nets; net += n_threads) {
         g.net_ends[net] = static_cast<i32>(net_offsets[net + 1]);
         for (i64 s = source_offsets[net]; s < source_offsets[net + 1]; ++s) {
+            source_nets[s] = static_cast<i32>(net);
             g.source_nodes[s] = source_nodes[s];
             g.source_weights[s] = source_weights[s];
             g.source_gains[s] = gain_of(net, source_nodes[s], source_weights[s]);
@@ -133,7 +134,10 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offset
         if (v == n) break;
         for (i32 r = 0; r < N_ADDITIVE; ++r) g.resources[v * N_ADDITIVE + r] = resources[v * N_ADDITIVE + r];
         i64 weight = 0;
-        for (i64 j = node_offsets[v]; j < node_offsets[v + 1]; ++j) weight += net_weights[node_nets[j]];
+        for (i64 j = node_offsets[v]; j < node_offsets[v + 1]; ++j) {
+            weight += net_weights[node_nets[j]];
+            g.owners[j] = static_cast<u16>(v);
+        }
         g.weights[v] = weight;
         for (i32 d = 0; d < N_DISTINCT; ++d) {
             i64 brought = 0;
@@ -153,7 +157,7 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offset
 // `clear` is zero before and after. `has_near`: whether shared memory has room to keep which parts are near to a node.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
-    FINE_ARGUMENTS, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
+    FINE_ARGUMENTS, i32* source_nets, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
                      const i32* maps, const i64* steps, i64 patience, i64 passes, const double* factors,
                      i64 n_coarse_prices, i64 n_fine_prices, i64 spare_parts, i64 max_parts, i64 most_parts,
                      const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* clear, i64 clear_each,
@@ -200,10 +204,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
             for (i64 v = threadIdx.x; v < n; v += blockDim.x) parts[v] = first[v];
             __syncthreads();
             if (n_blocks < n && n_blocks > t.n_parts * 5 / 4)
-                refine_clusters(f, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1);
+                refine_clusters(f, fine, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1);
         }
         for (const i64* step = steps + 3 * task[2]; step < steps + 3 * (task[2] + task[3]); step += 3)
-            refine_clusters(f, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2]);
+            refine_clusters(f, fine, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2]);
         set_parts(t, smaller(task[1] + spare_parts, larger(max_parts, task[1])));
         refine(f, fine, s, t, prices, o, parts, factors + n_coarse_prices, n_fine_prices, seed);
         judge(f, fine, s, t, parts, results + i * (2 + N_LOADS));

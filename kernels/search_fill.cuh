@@ -21,85 +21,97 @@ __device__ __forceinline__ void find_more(const Scratch& s, const Table& t, i32 
     if (t.has_near) atomicOr(t.near + v * words_of(t.n_parts) + (p >> 5), 1u << (p & 31));
 }
 
-// Counts the pins of each net in each part, lists the parts where it has some, and adds its counts to their loads.
-// Returns the weight of all (net, part) with pins, this thread's share. Parallel over pins, a team or a warp each net.
+// Counts the pins of each net in each part, lists the parts where it has some, and adds its counts to their loads; adds up
+// the nodes' loads. Returns the weight of all (net, part) with pins, this thread's share. Parallel over pins, by node.
 __device__ __forceinline__ i64 count_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
-    const i32 k = t.n_parts, lane = lane_index();
+    const i32 k = t.n_parts, n_pins = g.node_offsets[g.n], size = blockDim.x;
     u32* pairs = s.pins.as<u32>();
     i64 total = 0;
-    each_net(f, [&](i32 net, i32 rank, i32 size) {
-        const i32 first = net < 0 ? 0 : static_cast<i32>(f.net_offsets[net]), end = net < 0 ? 0 : g.net_ends[net];
-        const u32 group = lanes_of_group(size);
-        const i64 weight = net < 0 ? 0 : f.net_weights[net];
-        i32 n = 0;
-        for (i32 base = first; __ballot_sync(ALL_LANES, base < end) != 0; base += size) {
-            const i32 j = base + rank, p = j < end ? t.parts[g.net_pins[j]] : 0;
-            const i32 place = net * k + p, shift = 16 * (place & 1);
-            const bool fresh = j < end && (atomicAdd(pairs + (place >> 1), 1u << shift) >> shift & 0xFFFF) == 0;
-            const u32 votes = __ballot_sync(ALL_LANES, fresh) & group;
-            if (fresh) {
-                s.touched[first + n + __popc(votes & ((1u << lane) - 1))] = static_cast<u16>(p);
-                total += weight;
-                for (i32 d = 0; d < N_DISTINCT; ++d)
-                    add_shared(t.loads + p * N_LOADS + N_ADDITIVE + d, f.counts[net * N_DISTINCT + d]);
-            }
-            n += __popc(votes);
+    #pragma unroll 1
+    for (i32 base = threadIdx.x; base < n_pins; base += AT_ONCE * size) {
+        i32 nets[AT_ONCE], parts[AT_ONCE];
+        bool fresh[AT_ONCE];
+        #pragma unroll
+        for (i32 e = 0; e < AT_ONCE; ++e) {
+            const i32 j = base + e * size;
+            nets[e] = j < n_pins ? g.node_nets[j] : -1;
+            parts[e] = j < n_pins ? t.parts[g.owners[j]] : 0;
         }
-        if (net >= 0 && rank == 0) s.n_touched[net] = n;
-    });
-    for (i32 v = threadIdx.x; v < g.n; v += blockDim.x)
+        #pragma unroll
+        for (i32 e = 0; e < AT_ONCE; ++e) {
+            const i32 place = nets[e] * k + parts[e], shift = 16 * (place & 1);
+            fresh[e] = nets[e] >= 0 && (atomicAdd(pairs + (place >> 1), 1u << shift) >> shift & 0xFFFF) == 0;
+        }
+        #pragma unroll
+        for (i32 e = 0; e < AT_ONCE; ++e) {
+            if (!fresh[e]) continue;
+            s.touched[f.net_offsets[nets[e]] + atomicAdd(s.n_touched + nets[e], 1)] = static_cast<u16>(parts[e]);
+            total += f.net_weights[nets[e]];
+            for (i32 d = 0; d < N_DISTINCT; ++d)
+                add_shared(t.loads + parts[e] * N_LOADS + N_ADDITIVE + d, f.counts[nets[e] * N_DISTINCT + d]);
+        }
+    }
+    for (i32 v = threadIdx.x; v < g.n; v += size)
         for (i32 r = 0; r < N_ADDITIVE; ++r) add_shared(t.loads + t.parts[v] * N_LOADS + r, g.resources[v * N_ADDITIVE + r]);
     return total;
 }
 
-// Tells the pins and the sources of a net what they find in other parts, and pins what keeps them where they are; returns
-// the weight of the sources in parts with pins, this thread's share. Without `gains` it is only that.
-// Parallel over nets, their pins and sources; all lanes of a warp come together, with net = -1 for nothing.
-__device__ __forceinline__ i64 tell_net(const Fine& f, const Graph& g, const Scratch& s, const Table& t, bool gains, i32 net,
-                                        i32 rank, i32 size) {
-    const i32 row = net * t.n_parts, first = net < 0 ? 0 : static_cast<i32>(f.net_offsets[net]);
-    const i32 end = net < 0 || !gains ? first : g.net_ends[net], last = first + (net < 0 || !gains ? 0 : s.n_touched[net]);
-    const i64 weight = net < 0 ? 0 : f.net_weights[net];
-    i32 counts[N_DISTINCT + 1];
-    for (i32 d = 0; d < N_DISTINCT; ++d) counts[d] = net < 0 ? 0 : static_cast<i32>(f.counts[net * N_DISTINCT + d]);
-    for (i32 j = first + rank; j < end; j += size) {
-        const i32 v = g.net_pins[j], a = t.parts[v];
-        const bool alone = s.pins[row + a] == 1;
-        for (i32 i = first; i < last; ++i) {
+// Tells pins what they find in other parts, and what keeps them where they are but for sources. Parallel over pins, by node.
+__device__ __forceinline__ void tell_pins(const Fine& f, const Graph& g, const Scratch& s, const Table& t) {
+    const i32 k = t.n_parts, n_pins = g.node_offsets[g.n];
+    i32 next_net = 0, next_v = 0;  // on their way while others are told
+    if (threadIdx.x < n_pins) {
+        next_net = g.node_nets[threadIdx.x];
+        next_v = g.owners[threadIdx.x];
+    }
+    #pragma unroll 1
+    for (i32 j = threadIdx.x; j < n_pins; j += blockDim.x) {
+        const i32 net = next_net, v = next_v, a = t.parts[v], next = j + blockDim.x;
+        const i32 first = static_cast<i32>(f.net_offsets[net]), end = first + s.n_touched[net];
+        const bool alone = s.pins[net * k + a] == 1;
+        const i64 weight = f.net_weights[net];
+        i32 counts[N_DISTINCT + 1];
+        for (i32 d = 0; d < N_DISTINCT; ++d) counts[d] = static_cast<i32>(f.counts[net * N_DISTINCT + d]);
+        if (next < n_pins) {
+            next_net = g.node_nets[next];
+            next_v = g.owners[next];
+        }
+        #pragma unroll 1
+        for (i32 i = first; i < end; ++i) {
             const i32 p = s.touched[i];
             if (p == a) continue;
             find_more(s, t, v, p, weight);
-            for (i32 d = 0; d < N_DISTINCT; ++d) atomicAdd(s.covered + (v * t.n_parts + p) * N_DISTINCT + d, counts[d]);
+            for (i32 d = 0; d < N_DISTINCT; ++d) atomicAdd(s.covered + (v * k + p) * N_DISTINCT + d, counts[d]);
         }
         if (!alone) continue;
         add64(s.stays + v, -weight);
         for (i32 d = 0; d < N_DISTINCT; ++d) atomicAdd(s.freed + v * N_DISTINCT + d, counts[d]);
     }
-    const i32 first_source = net < 0 ? 0 : static_cast<i32>(f.source_offsets[net]);
-    const i32 last_source = net < 0 ? 0 : static_cast<i32>(f.source_offsets[net + 1]);
+}
+
+// Tells sources what they find, and the pins of their nets where a source waits, or that it helps the only pin there to go;
+// returns the weight of the sources in parts with pins, this thread's share. Without `gains` it is only that. Parallel
+// over sources.
+__device__ __forceinline__ i64 tell_sources(const Fine& f, const Graph& g, const Scratch& s, const Table& t, bool gains) {
+    const i32 k = t.n_parts;
     i64 total = 0;
-    for (i32 base = first_source; __ballot_sync(ALL_LANES, base < last_source) != 0; base += size) {
-        const i32 j = base + rank, u = j < last_source ? g.source_nodes[j] : -1, p = u < 0 ? 0 : t.parts[u];
-        const i64 own = u < 0 ? 0 : g.source_weights[j];
-        const i32 n_there = u < 0 ? 2 : s.pins[row + p];
-        if (n_there > 0) total += own;
+    #pragma unroll 1
+    for (i32 j = threadIdx.x; j < f.n_sources; j += blockDim.x) {
+        const i32 net = f.source_nets[j], u = g.source_nodes[j];
+        if (u < 0) continue;
+        const i32 p = t.parts[u], n_there = s.pins[net * k + p];
+        const i64 weight = g.source_weights[j];
+        if (n_there > 0) total += weight;
         if (!gains) continue;
-        if (u >= 0 && g.source_gains[j] > 0)
-            for (i32 i = first; i < last; ++i) find_more(s, t, u, s.touched[i], own);
-        // What concerns pins: it waits in a part without any, or helps the only one there to go.
-        u32 left = __ballot_sync(ALL_LANES, n_there <= 1) >> (lane_index() & ~(size - 1)) & (ALL_LANES >> (32 - size));
-        for (; __ballot_sync(ALL_LANES, left != 0) != 0; left &= left - 1) {
-            const i32 one = left == 0 ? 0 : __ffs(left) - 1;
-            const i32 its = __shfl_sync(ALL_LANES, u, one, size), there = __shfl_sync(ALL_LANES, p, one, size);
-            const i64 waits = __shfl_sync(ALL_LANES, own, one, size);
-            const bool nobody = __shfl_sync(ALL_LANES, n_there, one, size) == 0;
-            for (i32 i = first + rank; left != 0 && i < end; i += size) {
-                const i32 v = g.net_pins[i];
-                if (nobody)
-                    find_more(s, t, v, there, waits);
-                else if (t.parts[v] == there && v != its)
-                    add64(s.stays + v, waits);
-            }
+        const i32 first = static_cast<i32>(f.net_offsets[net]), end = g.net_ends[net];
+        if (g.source_gains[j] > 0)
+            for (i32 i = first; i < first + s.n_touched[net]; ++i) find_more(s, t, u, s.touched[i], weight);
+        for (i32 i = first; n_there <= 1 && i < end; ++i) {
+            const i32 v = g.net_pins[i];
+            if (n_there == 0)
+                find_more(s, t, v, p, weight);
+            else if (t.parts[v] == p && v != u)
+                add64(s.stays + v, weight);
         }
     }
     return total;
@@ -118,6 +130,7 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
         s.stays[v] = 0;
         for (i32 d = 0; d < N_DISTINCT; ++d) s.freed[v * N_DISTINCT + d] = 0;
     }
+    for (i32 net = threadIdx.x; net < f.n_nets; net += blockDim.x) s.n_touched[net] = 0;
     __syncthreads();
     i64 total = count_pins(f, g, s, t);
     __syncthreads();
@@ -126,7 +139,8 @@ __device__ __noinline__ i64 fill_tables(const Fine& f, const Graph& g, const Scr
         find_more(s, t, v, p, g.weights[v]);
         for (i32 d = 0; d < N_DISTINCT; ++d) s.covered[(v * k + p) * N_DISTINCT + d] = g.brought[v * N_DISTINCT + d];
     }
-    each_net(f, [&](i32 net, i32 rank, i32 size) { total -= tell_net(f, g, s, t, gains, net, rank, size); });
+    if (gains) tell_pins(f, g, s, t);
+    total -= tell_sources(f, g, s, t, gains);
     total = sum_warp(total);
     if (lane_index() == 0) atomicAdd(&connectivity, static_cast<u64>(total));
     __syncthreads();

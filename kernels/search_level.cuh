@@ -5,9 +5,10 @@
 
 typedef unsigned short u16;
 
-const i32 TEAM = 8;          // threads that share a short net or look at one node
+const i32 TEAM = 8;          // threads that share a short net
 const i64 SHORT_NET = 64;    // pins and sources that a team works on; more are a warp's
 const i32 ID_BITS = 13;      // of a node within a key
+const i32 AT_ONCE = 4;       // loads of a thread on their way
 const i64 NONE = -(1ll << 62);  // the key of a node that has no move
 const i64 LEAST_GAIN = (1ll << ID_BITS) - 1;  // keys above it are of nodes that gain
 const i32 MOVED = 1 << 30;      // above every turn
@@ -51,6 +52,7 @@ struct Fine {
     Global<const i32> source_nodes;
     Global<const i64> source_weights, net_weights, counts, resources;
     i64 n, n_nets, n_pins, n_sources;
+    Global<i32> source_nets;  // [n_sources] net of each source
 };
 
 // A contracted level: nets keep their first places and their sources' places; pins are distinct clusters, and so
@@ -63,6 +65,7 @@ struct Graph {
     Global<i64> source_gains;    // [n_sources] what a source finds where its net has pins, -1 if it is a pin itself
     Global<i32> node_offsets;    // [n + 1]
     Global<i32> node_nets;       // [n_pins]
+    Global<u16> owners;          // [n_pins] the nodes whose nets these are
     Global<i32> out_offsets;     // [n + 1]
     Global<i32> out_nets;        // [n_sources]
     Global<i64> out_gains;       // [n_sources] the same, by node
@@ -83,6 +86,7 @@ struct alignas(16) Mark {
 struct Scratch {
     Graph coarse;
     Global<i64> gains;      // [n * n_parts] what each node finds in each part; zero while no tables are filled
+    i64 n_words;            // of 32 bits in these, at least one for each net
     Global<i32> covered;    // [n * n_parts * N_DISTINCT] counts of its nets that the part has already; the same
     Global<u16> pins;       // [n_nets * n_parts] pins of each net in each part
     Global<u16> touched;    // [n_pins] parts where a net has pins, from its first place on; only while filling
@@ -142,6 +146,7 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
     g.source_nodes.pointer = cut<i32>(memory, f.n_sources);
     g.node_offsets.pointer = cut<i32>(memory, f.n + 1);
     g.node_nets.pointer = cut<i32>(memory, f.n_pins);
+    g.owners.pointer = cut<u16>(memory, f.n_pins);
     g.out_offsets.pointer = cut<i32>(memory, f.n + 1);
     g.out_nets.pointer = cut<i32>(memory, f.n_sources);
     g.n = 0;
@@ -151,7 +156,8 @@ __device__ Graph cut_graph(unsigned char*& memory, const Fine& f) {
 // `clear`: of the block's tables of what nodes find.
 __device__ Scratch cut_scratch(unsigned char* clear, unsigned char* memory, const Fine& f, i64 most_parts) {
     Scratch s;
-    s.gains.pointer = cut<i64>(clear, f.n * most_parts);
+    s.n_words = 2 * larger(f.n * most_parts, (f.n_nets + 1) / 2);
+    s.gains.pointer = cut<i64>(clear, s.n_words / 2);
     s.covered.pointer = cut<i32>(clear, f.n * most_parts * N_DISTINCT);
     s.coarse = cut_graph(memory, f);
     s.numbers.pointer = cut<u32>(memory, most_parts * most_parts + 1);
@@ -200,124 +206,101 @@ __device__ __forceinline__ i64 size_of(const Fine& f, i32 net) {
     return f.net_offsets[net + 1] - f.net_offsets[net] + f.source_offsets[net + 1] - f.source_offsets[net];
 }
 
-// Lanes of this one's group of `size` neighbours.
-__device__ __forceinline__ u32 lanes_of_group(i32 size) { return (ALL_LANES >> (32 - size)) << (lane_index() & ~(size - 1)); }
-
-// Calls work(net, rank, size) for every net: by a team of a few threads, or, if it is long, by a warp. All lanes
-// of a warp call it together, a net of -1 for nothing.
-template <class Work>
-__device__ __forceinline__ void each_net(const Fine& f, Work work) {
-    const i32 lane = lane_index(), n_nets = static_cast<i32>(f.n_nets);
-    #pragma unroll 1
-    for (i32 size = TEAM; size <= 32; size *= 32 / TEAM) {
-        const bool by_team = size == TEAM;
-        const i32 step = by_team ? blockDim.x / TEAM : blockDim.x;
-        #pragma unroll 1
-        for (i32 base = 0; base < n_nets; base += step) {  // long neighbours, which may be alike, go to different warps
-            const i32 net = base + (by_team ? threadIdx.x / TEAM : lane * n_warps() + warp_index());
-            const bool its = net < n_nets && (size_of(f, net) <= SHORT_NET) == by_team;
-            u32 left = __ballot_sync(ALL_LANES, its);
-            left = by_team && left != 0 ? 1 : left;
-            #pragma unroll 1
-            for (; left != 0; left &= left - 1)
-                work(by_team ? (its ? net : -1) : net + (__ffs(left) - 1 - lane) * n_warps(), lane & (size - 1), size);
-        }
-    }
-}
-
 // ------------------------------------------------------------------------------------ contraction
 
-// The level whose nodes are `n` clusters. `shared`: a bit map of n bits for each team, and 2 (n + 1) words; `ranks`:
-// [n_pins + n_sources], place of the net in the list of each pin and source.
-// Parallel over nets, their pins and sources; distinct clusters by bit maps. Lists are in any order; nobody
+// The level whose nodes are `n` clusters. `shared`: 2 (n + 1) words.
+// Parallel over pins by node, and over sources; distinct clusters of a net by a bit for each in the tables of what nodes find,
+// which are clear before and after: of as many clusters at once as there is room for. Lists are in any order; nobody
 // looks at it.
-__device__ __noinline__ void contract(const Fine& f, const i32* clusters, i32 n, Graph& g, u32* shared, i32* ranks) {
-    const i32 lane = lane_index(), words = words_of(n), n_teams = blockDim.x / TEAM;
-    u32 *degrees = shared + n_teams * words, *outs = degrees + n + 1;
-    i32* source_ranks = ranks + f.n_pins;
+__device__ __noinline__ void contract(const Fine& f, const Graph& fine, Global<const i32> clusters, i32 n, Graph& g, const Scratch& s,
+                                      u32* shared) {
+    u32 *degrees = shared, *outs = degrees + n + 1, *bits = s.gains.as<u32>();
+    i32 *ranks = s.marks.as<i32>(), *source_ranks = ranks + f.n_pins;  // places in the lists of nodes, or -1
+    const i32 n_pins = static_cast<i32>(f.n_pins), n_nets = static_cast<i32>(f.n_nets), n_sources = static_cast<i32>(f.n_sources);
+    const i32 size = blockDim.x, words = words_of(n), width = static_cast<i32>(smaller(words, s.n_words / larger(n_nets, 1)));
     if (threadIdx.x == 0) g.n = n;
-    for (i32 i = threadIdx.x; i < n_teams * words + 2 * (n + 1); i += blockDim.x) shared[i] = 0;
-    for (i32 i = threadIdx.x; i < n * N_ADDITIVE; i += blockDim.x) g.resources[i] = 0;
-    for (i32 i = threadIdx.x; i < n * N_DISTINCT; i += blockDim.x) g.brought[i] = 0;
-    for (i32 i = threadIdx.x; i < n; i += blockDim.x) g.weights[i] = 0;
+    for (i32 i = threadIdx.x; i < 2 * (n + 1); i += size) shared[i] = 0;
+    for (i32 i = threadIdx.x; i < n * N_ADDITIVE; i += size) g.resources[i] = 0;
+    for (i32 i = threadIdx.x; i < n * N_DISTINCT; i += size) g.brought[i] = 0;
+    for (i32 i = threadIdx.x; i < n; i += size) g.weights[i] = 0;
+    for (i32 i = threadIdx.x; i < n_nets; i += size) g.net_ends[i] = static_cast<i32>(f.net_offsets[i]);
+    for (i32 i = threadIdx.x; i < n_sources; i += size) g.source_weights[i] = 0;
     __syncthreads();
-    for (i32 v = threadIdx.x; v < f.n; v += blockDim.x)
-        for (i32 r = 0; r < N_ADDITIVE; ++r)
-            add64(g.resources + static_cast<i64>(clusters[v]) * N_ADDITIVE + r, f.resources[v * N_ADDITIVE + r]);
-    for (i64 s = threadIdx.x; s < f.n_sources; s += blockDim.x) {
-        g.source_nodes[s] = clusters[f.source_nodes[s]];
-        g.source_weights[s] = f.source_weights[s];
+    for (i32 v = threadIdx.x; v < f.n; v += size)
+        for (i32 r = 0; r < N_ADDITIVE; ++r) add64(g.resources + clusters[v] * N_ADDITIVE + r, f.resources[v * N_ADDITIVE + r]);
+    for (i32 i = threadIdx.x; i < n_sources; i += size) {
+        const i32 c = clusters[f.source_nodes[i]];
+        i32 same = static_cast<i32>(f.source_offsets[f.source_nets[i]]);  // the first of its net in this cluster
+        while (clusters[f.source_nodes[same]] != c) ++same;
+        add64(g.source_weights + same, f.source_weights[i]);
+        g.source_nodes[i] = same == i ? c : -1;
+        g.source_gains[i] = same == i ? 0 : -1;
+        if (same == i) source_ranks[i] = static_cast<i32>(atomicAdd(outs + c, 1u));
     }
-    __syncthreads();
-    each_net(f, [&](i32 net, i32 rank, i32 size) {
-        u32* own = shared + (threadIdx.x - (lane & (size - 1))) / TEAM * words;
-        const i64 first = net < 0 ? 0 : f.net_offsets[net], last = net < 0 ? 0 : f.net_offsets[net + 1];
-        const u32 group = lanes_of_group(size);
-        const i64 weight = net < 0 ? 0 : f.net_weights[net];
-        i64 end = first;
-        for (i64 base = first; __ballot_sync(ALL_LANES, base < last) != 0; base += size) {
-            const i64 j = base + rank;
-            const i32 c = j < last ? clusters[f.net_pins[j]] : 0;
-            const u32 bit = 1u << (c & 31);
-            const bool fresh = j < last && !(atomicOr(own + (c >> 5), bit) & bit);
-            const u32 votes = __ballot_sync(ALL_LANES, fresh) & group;
-            if (fresh) {
-                const i64 place = end + __popc(votes & ((1u << lane) - 1));
-                g.net_pins[place] = c;
-                ranks[place] = static_cast<i32>(atomicAdd(degrees + c, 1u));
-                add64(g.weights + c, weight);
+    #pragma unroll 1
+    for (i32 first = 0; first < words; first += width) {
+        const auto word_of = [&](i32 net, i32 c) { return static_cast<i64>(net) * width + (c >> 5) - first; };
+        const auto is_here = [&](i32 c) { return c >= 32 * first && c < 32 * (first + width); };
+        #pragma unroll 1
+        for (i32 base = threadIdx.x; base < n_pins; base += AT_ONCE * size) {
+            i32 nets[AT_ONCE], theirs[AT_ONCE];
+            bool fresh[AT_ONCE];
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const i32 j = base + e * size;
+                nets[e] = j < n_pins ? fine.node_nets[j] : 0;
+                theirs[e] = j < n_pins ? clusters[fine.owners[j]] : -1;
+            }
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const i32 c = theirs[e];
+                const u32 bit = 1u << (c & 31);
+                fresh[e] = is_here(c) && !(atomicOr(bits + word_of(nets[e], c), bit) & bit);
+            }
+            #pragma unroll
+            for (i32 e = 0; e < AT_ONCE; ++e) {
+                const i32 net = nets[e], c = theirs[e];
+                if (is_here(c)) ranks[base + e * size] = fresh[e] ? static_cast<i32>(atomicAdd(degrees + c, 1u)) : -1;
+                if (!fresh[e]) continue;
+                g.net_pins[atomicAdd(g.net_ends + net, 1)] = c;
+                add64(g.weights + c, f.net_weights[net]);
                 for (i32 d = 0; d < N_DISTINCT; ++d)
                     atomicAdd(g.brought + c * N_DISTINCT + d, static_cast<i32>(f.counts[net * N_DISTINCT + d]));
             }
-            end += __popc(votes);
         }
-        __syncwarp();
-        if (net >= 0) {
-            if (rank == 0) g.net_ends[net] = static_cast<i32>(end);
-            const i64 first_source = f.source_offsets[net], last_source = f.source_offsets[net + 1];
-            for (i64 s = first_source + rank; s < last_source; s += size) {
-                const i32 c = clusters[f.source_nodes[s]];
-                i64 same = first_source;
-                while (clusters[f.source_nodes[same]] != c) ++same;
-                if (same == s) {
-                    source_ranks[s] = static_cast<i32>(atomicAdd(outs + c, 1u));
-                } else {
-                    g.source_nodes[s] = -1;
-                    add64(g.source_weights + same, f.source_weights[s]);
-                }
-            }
+        __syncthreads();
+        for (i32 i = threadIdx.x; i < n_sources; i += size) {
+            const i32 c = g.source_nodes[i];
+            if (c >= 0 && is_here(c) && (bits[word_of(f.source_nets[i], c)] >> (c & 31) & 1)) g.source_gains[i] = -1;
         }
-        __syncwarp();
-        if (net >= 0) {
-            for (i64 s = f.source_offsets[net] + rank; s < f.source_offsets[net + 1]; s += size) {
-                const i32 c = g.source_nodes[s];
-                if (c < 0) g.source_weights[s] = 0;
-                g.source_gains[s] = c < 0 || (own[c >> 5] >> (c & 31) & 1) ? -1 : g.source_weights[s];
-            }
+        __syncthreads();
+        for (i32 j = threadIdx.x; j < n_pins; j += size) {
+            const i32 c = clusters[fine.owners[j]];
+            if (is_here(c)) bits[word_of(fine.node_nets[j], c)] = 0;
         }
-        __syncwarp();
-        for (i32 i = rank; i < words; i += size) own[i] = 0;
-        __syncwarp();
-    });
-    __syncthreads();
+        __syncthreads();
+    }
     scan_block(degrees, n);
     scan_block(outs, n);
-    for (i32 i = threadIdx.x; i <= n; i += blockDim.x) {
+    for (i32 i = threadIdx.x; i <= n; i += size) {
         g.node_offsets[i] = static_cast<i32>(degrees[i]);
         g.out_offsets[i] = static_cast<i32>(outs[i]);
     }
-    each_net(f, [&](i32 net, i32 rank, i32 size) {
-        if (net < 0) return;
-        for (i64 j = f.net_offsets[net] + rank; j < g.net_ends[net]; j += size)
-            g.node_nets[degrees[g.net_pins[j]] + ranks[j]] = net;
-        for (i64 s = f.source_offsets[net] + rank; s < f.source_offsets[net + 1]; s += size) {
-            const i32 c = g.source_nodes[s];
-            if (c < 0) continue;
-            const u32 place = outs[c] + source_ranks[s];
-            g.out_nets[place] = net;
-            g.out_gains[place] = g.source_gains[s];
-        }
-    });
+    for (i32 j = threadIdx.x; j < n_pins; j += size) {
+        if (ranks[j] < 0) continue;
+        const i32 c = clusters[fine.owners[j]], place = degrees[c] + ranks[j];
+        g.node_nets[place] = fine.node_nets[j];
+        g.owners[place] = static_cast<u16>(c);
+    }
+    for (i32 i = threadIdx.x; i < n_sources; i += size) {
+        const i32 c = g.source_nodes[i];
+        if (c < 0) continue;
+        const i32 place = outs[c] + source_ranks[i];
+        const i64 gain = g.source_gains[i] < 0 ? -1 : g.source_weights[i];
+        g.source_gains[i] = gain;
+        g.out_nets[place] = f.source_nets[i];
+        g.out_gains[place] = gain;
+    }
     __syncthreads();
 }
 

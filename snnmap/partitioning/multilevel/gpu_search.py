@@ -22,7 +22,6 @@ from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
-_TEAM = 8  # threads
 _NO_LIMIT = 1 << 40
 
 
@@ -73,7 +72,9 @@ class GpuSearch(Search):
         self._graph = self._xp.empty(graph_bytes, self._xp.uint8)
         self._memory, self._cleared = 0, 0
         kernel = device.kernel("search", "prepare_search", self._defines)
-        device.launch(kernel, device.multiprocessors, (*self._fine, *level[5:10], self._graph))
+        self._source_nets = self._xp.empty(len(level.source_nodes), self._xp.int32)
+        lists = (*level[5:10], self._source_nets, self._graph)
+        device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
         self.starts = Starts(device, upload, self, threads)
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         arrays = (factors, np.asarray(limits, np.int64), self.totals)
@@ -90,13 +91,13 @@ class GpuSearch(Search):
         n_parts += config.spare_parts * (1 + config.generations)
         small = 0 < level.n_nodes <= min(config.deep, _MOST_NODES)
         n_loads = level.resources.shape[1] + level.counts.shape[1]
-        shared = _shared_bytes(level, n_loads, n_parts, 1024, 0)
+        shared = _shared_bytes(level, n_loads, n_parts, 0)
         places = max(level.n_nodes * n_parts, level.n_pins)
         return small and shared <= _MOST_SHARED and places < 1 << 31
 
     def _shared_bytes(self, most_parts: int, words: int = 0) -> int:
         """Bytes of shared memory of a block, with as many words of a node's near parts (see the kernel)."""
-        return _shared_bytes(self.level, len(self.limits), most_parts, self._threads, words)
+        return _shared_bytes(self.level, len(self.limits), most_parts, words)
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
@@ -154,6 +155,7 @@ class GpuSearch(Search):
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
             *self._fine,
+            self._source_nets,
             self._graph,
             self._upload(np.array(tasks, np.int64)),
             len(tasks),
@@ -206,8 +208,9 @@ class GpuSearch(Search):
 
     def _clear_bytes(self, most_parts: int) -> int:
         """Bytes of what nodes of a block find in its parts."""
-        places = self.level.n_nodes * most_parts
-        return padded(8 * places) + padded(4 * places * self.level.counts.shape[1])
+        n, n_nets = self.level.n_nodes, self.level.n_nets
+        gains = max(n * most_parts, (n_nets + 1) // 2)
+        return padded(8 * gains) + padded(4 * n * most_parts * self.level.counts.shape[1])
 
     def _scratch_bytes(self, most_parts: int) -> int:
         """Bytes that a block takes besides (`cut_scratch` of the kernel)."""
@@ -227,13 +230,13 @@ def _graph_bytes(
     """Bytes of a contracted level (`cut_graph` of the kernel)."""
     words = (*3 * (n_sources,), n * n_additive, n)
     halves = (n * n_distinct, n_nets, *2 * (n_pins,), *2 * (n_sources,), *2 * (n + 1,))
-    return sum(padded(8 * w) for w in words) + sum(padded(4 * h) for h in halves)
+    sizes = (*(8 * w for w in words), *(4 * h for h in halves), 2 * n_pins)
+    return sum(padded(b) for b in sizes)
 
 
-def _shared_bytes(level: Level, n_loads: int, most_parts: int, threads: int, words: int) -> int:
-    """Bytes of shared memory of a block: what concerns parts, and nodes, or bit maps and lists while it contracts."""
+def _shared_bytes(level: Level, n_loads: int, most_parts: int, words: int) -> int:
+    """Bytes of shared memory of a block: what concerns parts, and nodes, or lists while it contracts."""
     n = level.n_nodes
     of_parts = (8 * n_loads * most_parts, 32 * most_parts, 4 * most_parts)
-    contraction = threads // _TEAM * -(-n // 32) * 4 + 8 * (n + 1)
     of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4, 2, 4, 4 * words)) + padded(4 * -(-n // 32))
-    return sum(padded(b) for b in of_parts) + max(of_nodes, padded(contraction))
+    return sum(padded(b) for b in of_parts) + of_nodes

@@ -78,6 +78,11 @@ def test_blocks_take_turns_where_memory_is_short(
     compare(gpu, level, 4, BRIEF)
 
 
+def test_so_many_nets_that_only_some_clusters_have_room_at_once(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(5), n_nodes=100, n_nets=1200, mean_pins=3)
+    compare(gpu, level, 2, replace(BRIEF, newcomers=2, population=2, batch=2))
+
+
 def test_near_parts_are_not_kept_where_shared_memory_is_short(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
