@@ -56,22 +56,20 @@ __device__ __forceinline__ i64 key_of(i64 gain, i32 v) {
 __device__ __forceinline__ i64 gain_of(i64 key) { return key >> ID_BITS; }
 __device__ __forceinline__ i32 node_of(i64 key) { return (1 << ID_BITS) - 1 - static_cast<i32>(key & ((1 << ID_BITS) - 1)); }
 
-// Whether part p is better than q where node v gains the same in both.
-__device__ __forceinline__ bool is_preferred(u64 seed, i32 v, i32 p, i32 q) {
-    const Best one = {0, scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), seed), p, 0};
-    const Best other = {0, scramble(static_cast<u64>(static_cast<i64>(q) * 1000003 + v), seed), q, 0};
-    return other.below(one);
+// Parts where node v gains the same: the larger one is better. It is another for each part.
+__device__ __forceinline__ u64 tie_of(u64 seed, i32 v, i32 p) {
+    return scramble(static_cast<u64>(static_cast<i64>(p) * 1000003 + v), seed);
 }
 
 // Of the parts from 32 * `first` on, those that are near to node v, or those that are not, and whose number leaves `rank`
-// by `width`: a bit b for part 32 * (first + b % width) + (b - b % width) + rank.
-__device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, bool near, i32 rank, i32 width) {
+// by `width`: a bit b for part 32 * (first + b % width) + (b - b % width) + rank. `all_near`: all parts count as near.
+__device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, bool near, bool all_near, i32 rank, i32 width) {
     const i32 words = words_of(t.n_parts), end = first + width < words ? first + width : words;
     const u32 each = width == 32 ? 1 : width == 16 ? 0x00010001u : width == 8 ? 0x01010101u : 0x11111111u;
     u32 bits = 0;
     #pragma unroll 1
     for (i32 i = first; i < end; ++i) {
-        const u32 all = i + 1 < words ? ALL_LANES : ALL_LANES >> (32 * words - t.n_parts), its = t.has_near ? t.near[v * words + i] : all;
+        const u32 all = i + 1 < words ? ALL_LANES : ALL_LANES >> (32 * words - t.n_parts), its = all_near ? all : t.near[v * words + i];
         bits |= ((near ? its : all & ~its) >> rank & each) << (i - first);
     }
     return bits;
@@ -79,13 +77,15 @@ __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, b
 
 // Looks for the best move of node v: sets its wish and its key, and puts it on a list of players if it gains. By `width`
 // lanes; v = -1: nothing to do. All lanes of a warp come together. First the near parts, then, where leaving is a relief and nothing found outweighs a part where there is
-// room, all others. Maximum of (gain, hash, id).
+// room, all others. Maximum of (gain, hash).
 __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width, u16* players,
                                         u32* n_players) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
+    const u32 group = (ALL_LANES >> (32 - width)) << (lane_index() - rank);
     Mover m = {};
     i64 most = NONE;
     i32 best = -1;
+    const bool all_near = !t.has_near || k <= 2 * width;  // who has two at most looks at them at once
     bool wanted = v >= 0;
     #pragma unroll 1
     for (i32 round = 0; round < 2 && __ballot_sync(ALL_LANES, wanted) != 0; ++round) {
@@ -97,7 +97,7 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
             const i32 p = next_p;
             const i64 found = next;
             #pragma unroll 1
-            while (left == 0 && 32 * (first + width) < k) left = candidates_of(t, v, first += width, round == 0, rank, width);
+            while (left == 0 && 32 * (first + width) < k) left = candidates_of(t, v, first += width, round == 0, all_near, rank, width);
             const i32 bit = __ffs(left) - 1, word = bit & (width - 1);
             next_p = left == 0 ? -1 : 32 * (first + word) + (bit - word) + rank;
             next = next_p < 0 || round > 0 ? 0 : s.gains[v * k + next_p];
@@ -105,19 +105,26 @@ __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const 
             if (p < 0 && round == 0) m = mover_of(g, s, t, v);
             if (p < 0) continue;
             const i64 value = value_of(s, t, m, p, found);
-            if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
+            if (value < most || value == NONE || (value == most && tie_of(t.seed, v, p) < tie_of(t.seed, v, best))) continue;
             most = value;
             best = p;
         }
+        const i64 own = most;
         #pragma unroll 1
-        for (i32 step = width >> 1; step > 0; step >>= 1) {
-            const i64 value = __shfl_xor_sync(ALL_LANES, most, step);
-            const i32 p = __shfl_xor_sync(ALL_LANES, best, step);
-            if (value < most || value == NONE || (value == most && !is_preferred(t.seed, v, p, best))) continue;
-            most = value;
-            best = p;
+        for (i32 step = width >> 1; step > 0; step >>= 1) most = larger(most, __shfl_xor_sync(ALL_LANES, most, step));
+        u32 ties = __ballot_sync(ALL_LANES, own == most) & group;
+        if (__ballot_sync(ALL_LANES, most != NONE && __popc(ties) > 1) != 0) {
+            const u64 tie = own == most && most != NONE ? tie_of(t.seed, v, best) : 0;
+            u64 top = tie;
+            #pragma unroll 1
+            for (i32 step = width >> 1; step > 0; step >>= 1) {
+                const u64 other = __shfl_xor_sync(ALL_LANES, top, step);
+                top = other > top ? other : top;
+            }
+            ties = __ballot_sync(ALL_LANES, own == most && tie == top) & group;
         }
-        wanted = wanted && m.least == 0 && most <= 0;
+        best = __shfl_sync(ALL_LANES, best, __ffs(ties) - 1);
+        wanted = wanted && m.least == 0 && most <= 0 && !all_near;
     }
     bool fresh = false;
     if (rank == 0 && v >= 0) {
