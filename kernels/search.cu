@@ -185,6 +185,8 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
         t.parts.pointer = cut<i32>(rest, n);
         t.queue.pointer = cut<u16>(rest, n);
         t.players.pointer = cut<u16>(rest, 2 * n);
+        t.marks.pointer = cut<Mark>(rest, NEAR_MARKS);
+        t.reaches.pointer = cut<Reach>(rest, NEAR_MARKS);
         t.listed.pointer = cut<u32>(rest, words_of(static_cast<i32>(n)));
         t.has_near = has_near != 0;
         t.near.pointer = cut<u32>(rest, t.has_near ? n * words_of(most_parts) : 0);

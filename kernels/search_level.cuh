@@ -6,7 +6,8 @@
 typedef unsigned short u16;
 
 const i32 TEAM = 8;          // threads that share a short net
-const i64 SHORT_NET = 64;    // pins and sources that a team works on; more are a warp's
+const i32 SHORT_NET = 64;    // pins and sources that a team works on; more are a warp's
+const i32 NEAR_MARKS = 256;  // that lie in shared memory
 const i32 ID_BITS = 13;      // of a node within a key
 const i32 AT_ONCE = 4;       // loads of a thread on their way
 const i64 NONE = -(1ll << 62);  // the key of a node that has no move
@@ -82,6 +83,16 @@ struct alignas(16) Mark {
     i32 from, to;
 };
 
+// Where the pins and the sources of a net lie.
+struct alignas(16) Reach {
+    i32 first, n_pins, first_source, n_sources;
+};
+
+// How many nets are marked, and how many of them are long.
+struct Marked {
+    u32 n, n_long;
+};
+
 // What a block works with, in global memory.
 struct Scratch {
     Graph coarse;
@@ -95,7 +106,7 @@ struct Scratch {
     Global<i32> freed;      // [n * N_DISTINCT] counts of these nets
     Global<i32> moved, origins, turns, clusters, coarse_parts;  // [n]
     Global<u32> numbers;    // [most pairs of parts + 1]
-    Global<Mark> marks;     // [n_pins + n_sources] also what contraction works with
+    Global<Mark> marks;     // [n_pins + n_sources] those that are not in shared memory; also what contraction works with
 };
 
 // What is looked at all the time, in shared memory.
@@ -111,6 +122,8 @@ struct Table {
     Shared<i32> parts;   // [n]
     Shared<u16> queue;   // [n] nodes to look at
     Shared<u16> players; // [2 * n] nodes that gain, and others, of even turns, of odd ones
+    Shared<Mark> marks;      // [NEAR_MARKS] the first ones
+    Shared<Reach> reaches;   // [NEAR_MARKS] of their nets
     Shared<u32> listed;  // [words_of(n)] a bit for each node: whether it is among them
     Shared<u32> near;    // [n * words_of(n_parts)] a bit for each part in which the node finds something, or did
     bool has_near;       // else all parts count as near: shared memory has no room
@@ -201,9 +214,9 @@ __device__ __forceinline__ i32 place_in(u32* length, bool vote) {
     return start + __popc(votes & ((1u << lane_index()) - 1));
 }
 
-// Pins and sources of a net.
-__device__ __forceinline__ i64 size_of(const Fine& f, i32 net) {
-    return f.net_offsets[net + 1] - f.net_offsets[net] + f.source_offsets[net + 1] - f.source_offsets[net];
+__device__ __forceinline__ Reach reach_of(const Fine& f, const Graph& g, i32 net) {
+    const i32 first = static_cast<i32>(f.net_offsets[net]), source = static_cast<i32>(f.source_offsets[net]);
+    return {first, g.net_ends[net] - first, source, static_cast<i32>(f.source_offsets[net + 1]) - source};
 }
 
 // ------------------------------------------------------------------------------------ contraction

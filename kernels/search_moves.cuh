@@ -17,19 +17,21 @@ __device__ __forceinline__ void look_at_nodes(const Graph& g, const Scratch& s, 
 
 // Takes back the moves from number `n_kept` on, a turn at once, the last first.
 __device__ __noinline__ void take_back(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 n_kept, i32 n_moved) {
-    __shared__ u32 n_marks, unused;
+    __shared__ Marked marked;
+    __shared__ u32 unused;
     while (n_moved > n_kept) {
         i32 first = n_moved - 1;
         while (first > n_kept && s.turns[first - 1] == s.turns[n_moved - 1]) --first;
-        if (threadIdx.x == 0) n_marks = 0;
+        if (threadIdx.x == 0) marked = {0, 0};
         __syncthreads();
         for (i32 i = first + warp_index(); i < n_moved; i += n_warps()) {
             const i32 v = s.moved[i];
             const Nets nets = nets_of(g, v);
-            move_node(f, g, s, t, v, t.wishes[v], s.origins[i], nets, net_at(g, nets, lane_index()), &n_marks);
+            move_node(f, g, s, t, v, t.wishes[v], s.origins[i], nets, net_at(g, nets, lane_index()), marked,
+                      [&] { put_in(g, t, v, t.wishes[v], s.origins[i]); });
         }
         __syncthreads();
-        spread_marks(f, g, s, t, n_marks, -1, &unused);
+        spread_marks(f, g, s, t, marked, -1, &unused);
         __syncthreads();
         n_moved = first;
     }
@@ -37,9 +39,10 @@ __device__ __noinline__ void take_back(const Fine& f, const Graph& g, const Scra
 
 // What a turn counts.
 struct Tally {
-    u32 n_moved, n_queued, n_marks, n_losers;
+    u32 n_moved, n_queued, n_losers;
+    Marked marked;
     i32 failed_in;  // the turn, if a move into some part gained less than thought
-    u64 gained;
+    i64 gained;
 };
 
 // Lets a node be the best that leaves its part, and that enters the one it wishes for.
@@ -74,15 +77,16 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
         if (lane_index() == 0) t.failed[b] = tally.failed_in = turn;
         return;
     }
-    if (lane_index() == 0) {
+    move_node(f, g, s, t, v, a, b, nets, net, tally.marked, [&] {
+        put_in(g, t, v, a, b);
+        if (lane_index() != 0) return;
         const i32 place = n_moved + static_cast<i32>(atomicAdd(&tally.n_moved, 1u));
         s.moved[place] = v;
         s.origins[place] = a;
         s.turns[place] = turn;
         t.seen[v] = MOVED;
-        atomicAdd(&tally.gained, static_cast<u64>(gain));
-    }
-    move_node(f, g, s, t, v, a, b, nets, net, &tally.n_marks);
+        add_shared(&tally.gained, gain);
+    });
 }
 
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
@@ -113,7 +117,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         u16 *players = t.players + (turn & 1) * g.n, *next = t.players + (~turn & 1) * g.n;
         u32 *n_players = lengths + (turn & 1), *n_next = lengths + (~turn & 1);
         if (threadIdx.x == 0) {
-            tally = {0, 0, 0, 0, -1, 0};
+            tally = {0, 0, 0, {0, 0}, -1, 0};
             *n_next = 0;
         }
         look_at_nodes(g, s, t, turn == 0, n_queued, players, n_players);
@@ -192,11 +196,11 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             const i32 v = base + lane < n_in ? next[base + lane] : 0;
             enqueue(s, t, v, turn, base + lane < n_in && t.failed[t.wishes[v]] == turn, &tally.n_queued);
         }
-        spread_marks(f, g, s, t, tally.n_marks, turn, &tally.n_queued);
+        spread_marks(f, g, s, t, tally.marked, turn, &tally.n_queued);
         __syncthreads();
         n_queued = static_cast<i32>(tally.n_queued);
         n_moved += static_cast<i32>(tally.n_moved);
-        current += static_cast<i64>(tally.gained);
+        current += tally.gained;
         if (current > most) {
             most = current;
             n_kept = n_moved;

@@ -165,53 +165,56 @@ __device__ __forceinline__ i32 net_at(const Graph& g, const Nets& nets, i32 j) {
     return j < nets.n ? g.out_nets[nets.first_out + j - nets.n_pinned] : 0;
 }
 
+// Node v is in part b instead of a, with its own loads. By one lane of a warp.
+__device__ __forceinline__ void put_in(const Graph& g, const Table& t, i32 v, i32 a, i32 b) {
+    if (lane_index() != 0) return;
+    for (i32 r = 0; r < N_ADDITIVE; ++r) {
+        const i64 amount = g.resources[v * N_ADDITIVE + r];
+        t.loads[a * N_LOADS + r] -= amount;
+        t.loads[b * N_LOADS + r] += amount;
+    }
+    t.parts[v] = b;
+}
+
 // Moves node v from part a to b, keeps the pins and the loads true, and marks the nets that may change what
 // others find; by a whole warp, a net each lane: `net` is the first of this one. Other moves at the same time concern other
-// parts.
+// parts. Calls note(), which only notes the move, while the pins are on their way.
+template <class Note>
 __device__ __forceinline__ void move_node(const Fine& f, const Graph& g, const Scratch& s, const Table& t, i32 v, i32 a, i32 b,
-                                          const Nets& nets, i32 net, u32* n_marks) {
+                                          const Nets& nets, i32 net, Marked& marked, Note note) {
     const i32 lane = lane_index(), k = t.n_parts;
-    i32 left[N_DISTINCT + 1] = {0}, come[N_DISTINCT + 1] = {0};
     #pragma unroll 1
-    for (i32 base = 0; base < nets.n; base += 32) {
+    for (i32 base = 0; base == 0 || base < nets.n; base += 32) {
         const i32 j = base + lane;
-        const bool is_pin = j < nets.n_pinned;
+        const bool is_here = j < nets.n, is_pin = j < nets.n_pinned;
         if (base > 0) net = net_at(g, nets, j);
         u16* row = s.pins + net * k;
-        const i32 were = row[a], are = row[b];
-        bool marked = false;
+        const i32 were = is_here ? row[a] : 0, are = is_here ? row[b] : 0;
+        const Reach reach = is_here ? reach_of(f, g, net) : Reach{0, 0, 0, 0};
+        i64 counts[N_DISTINCT + 1];
+        for (i32 d = 0; d < N_DISTINCT; ++d) counts[d] = is_pin ? f.counts[net * N_DISTINCT + d] : 0;
+        const bool tells = is_pin || (is_here && g.out_gains[nets.first_out + j - nets.n_pinned] >= 0);
+        if (base == 0) note();
         if (is_pin) {
             row[a] = static_cast<u16>(were - 1);
             row[b] = static_cast<u16>(are + 1);
-            marked = were <= 2 || are <= 1;
             for (i32 d = 0; d < N_DISTINCT; ++d) {
-                const i32 count = static_cast<i32>(f.counts[net * N_DISTINCT + d]);
-                if (were == 1) left[d] += count;
-                if (are == 0) come[d] += count;
+                if (were == 1) add_shared(t.loads + a * N_LOADS + N_ADDITIVE + d, -counts[d]);
+                if (are == 0) add_shared(t.loads + b * N_LOADS + N_ADDITIVE + d, counts[d]);
             }
-        } else if (j < nets.n) {
-            marked = g.out_gains[nets.first_out + j - nets.n_pinned] >= 0 && (were <= 1 || are <= 1);
         }
-        const i32 at = place_in(n_marks, marked);
-        if (marked) s.marks[at] = {net, 2 * v + (is_pin ? 0 : 1), a, b};
-    }
-    for (i32 d = 0; d < N_DISTINCT; ++d) {
-        for (i32 step = 16; step > 0; step >>= 1) {
-            left[d] += __shfl_xor_sync(ALL_LANES, left[d], step);
-            come[d] += __shfl_xor_sync(ALL_LANES, come[d], step);
+        const bool counts_for_others = tells && (are <= 1 || were <= (is_pin ? 2 : 1));
+        const i32 at = place_in(&marked.n, counts_for_others);
+        if (!counts_for_others) continue;
+        const Mark mark = {net, 2 * v + (is_pin ? 0 : 1), a, b};
+        if (reach.n_pins + reach.n_sources > SHORT_NET) marked.n_long = 1;
+        if (at < NEAR_MARKS) {
+            t.marks[at] = mark;
+            t.reaches[at] = reach;
+        } else {
+            s.marks[at] = mark;
         }
     }
-    if (lane == 0) {
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const bool additive = r < N_ADDITIVE;
-            const i32 d = additive ? 0 : r - N_ADDITIVE;
-            const i64 amount = g.resources[v * N_ADDITIVE + (additive ? r : 0)];
-            t.loads[a * N_LOADS + r] -= additive ? amount : left[d];
-            t.loads[b * N_LOADS + r] += additive ? amount : come[d];
-        }
-        t.parts[v] = b;
-    }
-    __syncwarp();
 }
 
 // Puts a node on the list of those to look at, unless it is there or has moved.
@@ -224,19 +227,15 @@ __device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v,
 // Keeps true what the nodes of a marked net find, now that all moves of the turn are made, and puts them on the list
 // of those to look at if `turn` is one. By `width` lanes, its pins and sources each; all lanes of a warp come
 // together, with net = -1 for nothing.
-__device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, i32 turn,
-                                            u32* n_queued, i32 width) {
+__device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, Reach reach,
+                                            i32 turn, u32* n_queued, i32 width) {
     const i32 rank = lane_index() & (width - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
     const i32 k = t.n_parts;
     const bool is_pin = (mark.mover & 1) == 0;
+    const i32 first = reach.first, n_pins = reach.n_pins, first_source = reach.first_source, n_sources = reach.n_sources;
     i32 in_a = 2, in_b = 3;
-    i32 first = 0, n_pins = 0, first_source = 0, n_sources = 0;
     i64 weight = 0;
     if (net >= 0) {
-        first = static_cast<i32>(f.net_offsets[net]);
-        first_source = static_cast<i32>(f.source_offsets[net]);
-        n_pins = g.net_ends[net] - first;
-        n_sources = static_cast<i32>(f.source_offsets[net + 1]) - first_source;
         in_a = s.pins[net * k + a];
         in_b = s.pins[net * k + b];
         weight = f.net_weights[net];
@@ -302,20 +301,28 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
     }
 }
 
-// All marks: a warp each, or, where they are many, a team each, but a warp those of long nets.
-__device__ __forceinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, u32 n_marks, i32 turn,
+// All marks: a warp each, or, where they are many, half a warp or a team each, but a warp those of long nets.
+__device__ __forceinline__ void spread_marks(const Fine& f, const Graph& g, const Scratch& s, const Table& t, const Marked& marked, i32 turn,
                                              u32* n_queued) {
-    const i32 n = static_cast<i32>(n_marks);
-    const bool many = n > n_warps();
+    const i32 n = static_cast<i32>(marked.n), few = n <= n_warps() ? 5 : n <= 2 * n_warps() ? 4 : 3;
     #pragma unroll 1
-    for (i32 width = many ? TEAM : 32; width <= 32; width *= 32 / TEAM) {
-        const i32 shift = __ffs(width) - 1, n_groups = blockDim.x >> shift;
+    for (i32 shift = few; shift <= 5; shift += shift == 5 || marked.n_long == 0 ? 5 : 5 - shift) {
+        const i32 n_groups = blockDim.x >> shift;
         #pragma unroll 1
         for (i32 base = 0; base < n; base += n_groups) {
             const i32 i = base + (threadIdx.x >> shift);
-            Mark mark = i < n ? s.marks[i] : Mark{-1, 0, 0, 0};
-            if (mark.net >= 0 && many && (size_of(f, mark.net) > SHORT_NET) != (width == 32)) mark.net = -1;
-            if (__ballot_sync(ALL_LANES, mark.net >= 0) != 0) spread_mark(f, g, s, t, mark, turn, n_queued, width);
+            Mark mark = {-1, 0, 0, 0};
+            Reach reach = {0, 0, 0, 0};
+            if (i < n) {
+                mark = i < NEAR_MARKS ? t.marks[i] : s.marks[i];
+                reach = i < NEAR_MARKS ? t.reaches[i] : reach_of(f, g, mark.net);
+            }
+            const bool is_long = reach.n_pins + reach.n_sources > SHORT_NET;
+            if (few < 5 && is_long != (shift == 5)) {  // another time
+                mark.net = -1;
+                reach = {0, 0, 0, 0};
+            }
+            if (__ballot_sync(ALL_LANES, mark.net >= 0) != 0) spread_mark(f, g, s, t, mark, reach, turn, n_queued, 1 << shift);
         }
     }
 }

@@ -22,6 +22,7 @@ from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
+_NEAR_MARKS = 256  # as in the kernel
 _NO_LIMIT = 1 << 40
 
 
@@ -239,4 +240,4 @@ def _shared_bytes(level: Level, n_loads: int, most_parts: int, words: int) -> in
     n = level.n_nodes
     of_parts = (8 * n_loads * most_parts, 32 * most_parts, 4 * most_parts)
     of_nodes = sum(padded(b * n) for b in (8, 4, 4, 4, 2, 4, 4 * words)) + padded(4 * -(-n // 32))
-    return sum(padded(b) for b in of_parts) + of_nodes
+    return sum(padded(b) for b in of_parts) + of_nodes + 32 * _NEAR_MARKS
