@@ -15,15 +15,15 @@ const i32 STATE_LEFT = GATE_WORDS, STATE_LARGEST = GATE_WORDS + 1, STATE_WORDS =
 
 // The finest level, as `Level` of level.py has it.
 struct Finest {
-    const i64* net_offsets;
-    const i32* net_pins;
-    const i64* source_offsets;
-    const i32* source_nodes;
-    const i64 *source_weights, *node_offsets;
-    const i32* node_nets;
-    const i64* out_offsets;
-    const i32* out_nets;
-    const i64 *out_weights, *net_weights, *counts, *resources;
+    Global<const i64> net_offsets;
+    Global<const i32> net_pins;
+    Global<const i64> source_offsets;
+    Global<const i32> source_nodes;
+    Global<const i64> source_weights, node_offsets;
+    Global<const i32> node_nets;
+    Global<const i64> out_offsets;
+    Global<const i32> out_nets;
+    Global<const i64> out_weights, net_weights, counts, resources;
     i64 n, n_nets, n_pins, n_sources;
 };
 
@@ -63,20 +63,20 @@ struct Crew {
 
 // The level as it is after some turns, its nodes' wishes, and which of its nodes the finest ones are in.
 struct Lists {
-    i32 *net_pins, *net_sizes;      // [n_pins] from each net's first place on, distinct; [n_nets] how many
-    i32* source_nodes;              // [n_sources]
-    i32 *node_nets, *out_nets;      // [n_pins], [n_sources] from node_firsts[v], out_firsts[v] on
-    i64* out_weights;               // [n_sources]
-    u32 *node_firsts, *node_sizes, *out_firsts, *out_sizes;  // [n]
-    i64 *loads, *next_loads;        // [n * N_LOADS] of each node alone; after this turn
-    double* factors;                // [n] of what it shares with others
-    i32 *targets, *numbers;         // [n] whom a node would join best; its cluster
-    i64* keys;                      // [n]
-    i32* common;                    // [n * N_DISTINCT] distinct loads that it shares with its target
-    i32* clusters;                  // [n] of the finest level
+    Global<i32> net_pins, net_sizes;      // [n_pins] from each net's first place on, distinct; [n_nets] how many
+    Global<i32> source_nodes;             // [n_sources]
+    Global<i32> node_nets, out_nets;      // [n_pins], [n_sources] from node_firsts[v], out_firsts[v] on
+    Global<i64> out_weights;              // [n_sources]
+    Global<u32> node_firsts, node_sizes, out_firsts, out_sizes;  // [n]
+    Global<i64> loads, next_loads;        // [n * N_LOADS] of each node alone; after this turn
+    Global<double> factors;               // [n] of what it shares with others
+    Global<i32> targets, numbers;         // [n] whom a node would join best; its cluster
+    Global<i64> keys;                     // [n]
+    Global<i32> common;                   // [n * N_DISTINCT] distinct loads that it shares with its target
+    Global<i32> clusters;                 // [n] of the finest level
 
     __device__ __forceinline__ void swap_loads() {
-        i64* before = loads;
+        const Global<i64> before = loads;
         loads = next_loads;
         next_loads = before;
     }
@@ -84,24 +84,24 @@ struct Lists {
 
 __device__ Lists cut_lists(unsigned char*& memory, i64 n, i64 n_nets, i64 n_pins, i64 n_sources) {
     Lists l;
-    l.net_pins = cut<i32>(memory, n_pins);
-    l.net_sizes = cut<i32>(memory, n_nets);
-    l.source_nodes = cut<i32>(memory, n_sources);
-    l.node_nets = cut<i32>(memory, n_pins);
-    l.out_nets = cut<i32>(memory, n_sources);
-    l.out_weights = cut<i64>(memory, n_sources);
-    l.node_firsts = cut<u32>(memory, n);
-    l.node_sizes = cut<u32>(memory, n);
-    l.out_firsts = cut<u32>(memory, n);
-    l.out_sizes = cut<u32>(memory, n);
-    l.loads = cut<i64>(memory, n * N_LOADS);
-    l.next_loads = cut<i64>(memory, n * N_LOADS);
-    l.factors = cut<double>(memory, n);
-    l.targets = cut<i32>(memory, n);
-    l.numbers = cut<i32>(memory, n);
-    l.keys = cut<i64>(memory, n);
-    l.common = cut<i32>(memory, n * N_DISTINCT);
-    l.clusters = cut<i32>(memory, n);
+    l.net_pins.pointer = cut<i32>(memory, n_pins);
+    l.net_sizes.pointer = cut<i32>(memory, n_nets);
+    l.source_nodes.pointer = cut<i32>(memory, n_sources);
+    l.node_nets.pointer = cut<i32>(memory, n_pins);
+    l.out_nets.pointer = cut<i32>(memory, n_sources);
+    l.out_weights.pointer = cut<i64>(memory, n_sources);
+    l.node_firsts.pointer = cut<u32>(memory, n);
+    l.node_sizes.pointer = cut<u32>(memory, n);
+    l.out_firsts.pointer = cut<u32>(memory, n);
+    l.out_sizes.pointer = cut<u32>(memory, n);
+    l.loads.pointer = cut<i64>(memory, n * N_LOADS);
+    l.next_loads.pointer = cut<i64>(memory, n * N_LOADS);
+    l.factors.pointer = cut<double>(memory, n);
+    l.targets.pointer = cut<i32>(memory, n);
+    l.numbers.pointer = cut<i32>(memory, n);
+    l.keys.pointer = cut<i64>(memory, n);
+    l.common.pointer = cut<i32>(memory, n * N_DISTINCT);
+    l.clusters.pointer = cut<i32>(memory, n);
     return l;
 }
 
