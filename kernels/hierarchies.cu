@@ -58,7 +58,7 @@ __device__ __noinline__ void begin_hierarchy(const Crew& crew, const Finest& f, 
 }
 
 // All levels of a hierarchy: maps[level][v] is the cluster of node v of the finest level, sizes[level] their
-// number. `memory` is shared, of `n_bytes`; `state` are words that the crew shares.
+// number. `memory` is shared; `join_memory` is for joining if shared memory has no room for that, else null.
 __device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan& plan, const i64* limits, i64 seed,
                                i64* scratch, unsigned char* memory, unsigned char* join_memory, i32* maps, i64* sizes) {
     begin_hierarchy(crew, f, l);
@@ -74,7 +74,10 @@ __device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan
         for (i64 turn = seed + level + 1; n > target; turn += NEXT_TURN) {
             rate_nodes(crew, f, l, limits, n, cap, turn, memory, static_cast<u32>(plan.n_slots));
             crew.meet();
-            if (crew.index == 0) join_nodes(l, limits, n, cap, target, scratch, join_memory, crew.gate);
+            if (crew.index == 0 && join_memory == nullptr)
+                join_nodes<Shared>(l, limits, n, cap, target, scratch, memory, crew.gate);
+            else if (crew.index == 0)
+                join_nodes<Global>(l, limits, n, cap, target, scratch, join_memory, crew.gate);
             crew.meet();
             const i64 before = n, left = static_cast<i64>(crew.gate[STATE_LEFT]);
             if (left < n) {
@@ -123,10 +126,10 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_hierarchies(
     Crew crew(state + team * STATE_WORDS, blockIdx.x - team * n_blocks, n_blocks);
     const Plan plan = {all_sizes, largest, __longlong_as_double(growth), __longlong_as_double(shrink), n_slots, most_levels};
     unsigned char *joining = own;
-    cut_joining(joining, n);
-    joining = joining <= shared + shared_bytes ? own : rest;
+    cut_joining<Shared>(joining, n);
+    unsigned char* far = joining <= shared + shared_bytes ? nullptr : rest;
     for (i64 i = team; i < n_hierarchies; i += n_crews)
-        make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], scratch, own, joining,
+        make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], scratch, own, far,
                        maps + i * most_levels * n, sizes + i * most_levels);
 }
 

@@ -5,13 +5,14 @@
 
 // ------------------------------------------------------------------------------------ joining
 
-// What a block decides by; in shared memory where that has room.
+// What a block decides by; in shared memory where that has room, else in global memory.
+template <template <class> class Place>
 struct Joining {
-    i64* bids;  // [n] largest key of those who want to join the cluster
-    i64* keys;
-    i64* loads;  // [n * N_LOADS] of each cluster, by its leader
-    i32 *targets, *leaders, *settled, *list;
-    i32* common;  // [n * N_DISTINCT]
+    Place<i64> bids;  // [n] largest key of those who want to join the cluster
+    Place<i64> keys;
+    Place<i64> loads;  // [n * N_LOADS] of each cluster, by its leader
+    Place<i32> targets, leaders, settled, list;
+    Place<i32> common;  // [n * N_DISTINCT]
 
     // What cluster or node v adds to a load of its target's cluster.
     __device__ __forceinline__ i64 more(i64 v, i32 r) const {
@@ -19,28 +20,31 @@ struct Joining {
     }
 };
 
-__device__ __forceinline__ Joining cut_joining(unsigned char*& memory, i64 n) {
-    Joining j;
-    j.bids = cut<i64>(memory, n);
-    j.keys = cut<i64>(memory, n);
-    j.loads = cut<i64>(memory, n * N_LOADS);
-    j.targets = cut<i32>(memory, n);
-    j.leaders = cut<i32>(memory, n);
-    j.settled = cut<i32>(memory, n);
-    j.list = cut<i32>(memory, n);
-    j.common = cut<i32>(memory, n * N_DISTINCT);
+template <template <class> class Place>
+__device__ __forceinline__ Joining<Place> cut_joining(unsigned char*& memory, i64 n) {
+    Joining<Place> j;
+    j.bids.pointer = cut<i64>(memory, n);
+    j.keys.pointer = cut<i64>(memory, n);
+    j.loads.pointer = cut<i64>(memory, n * N_LOADS);
+    j.targets.pointer = cut<i32>(memory, n);
+    j.leaders.pointer = cut<i32>(memory, n);
+    j.settled.pointer = cut<i32>(memory, n);
+    j.list.pointer = cut<i32>(memory, n);
+    j.common.pointer = cut<i32>(memory, n * N_DISTINCT);
     return j;
 }
 
 // Whether cluster u can take node v as well.
-__device__ __forceinline__ bool can_take(const Joining& j, i64 u, i64 v, const i64* limits, i64 cap) {
+template <template <class> class Place>
+__device__ __forceinline__ bool can_take(const Joining<Place>& j, i64 u, i64 v, const i64* limits, i64 cap) {
     bool fits = j.loads[u * N_LOADS] + j.loads[v * N_LOADS] <= cap;
     for (i32 r = 0; r < N_LOADS; ++r) fits &= j.loads[u * N_LOADS + r] + j.more(v, r) <= limits[r];
     return fits;
 }
 
 // The nodes of the list join their targets' clusters, the best `room` of them; each cluster is in it once.
-__device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 room) {
+template <template <class> class Place>
+__device__ __forceinline__ void join_listed(const Joining<Place>& j, i64 n_listed, i64 room) {
 #pragma unroll 1
     for (i64 i = threadIdx.x; i < n_listed; i += blockDim.x) {
         const i64 v = j.list[i];
@@ -57,8 +61,9 @@ __device__ __forceinline__ void join_listed(const Joining& j, i64 n_listed, i64 
 
 // Numbers the `left` clusters by their leaders; where their lists begin (as long as those of their nodes together),
 // their additive loads, and the largest size among them.
-__device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j, i64 n, i64 left, i64* scratch, u64* state) {
-    u32 *numbers = reinterpret_cast<u32*>(j.bids), *sizes = numbers + n, *out_sizes = reinterpret_cast<u32*>(j.keys);
+template <template <class> class Place>
+__device__ __forceinline__ void number_clusters(const Lists& l, const Joining<Place>& j, i64 n, i64 left, i64* scratch, u64* state) {
+    u32 *numbers = j.bids.template as<u32>(), *sizes = numbers + n, *out_sizes = j.keys.template as<u32>();
     if (threadIdx.x == 0) state[STATE_LARGEST] = 0;
 #pragma unroll 1
     for (i64 c = threadIdx.x; c < left; c += blockDim.x) sizes[c] = out_sizes[c] = 0;
@@ -97,11 +102,12 @@ __device__ __forceinline__ void number_clusters(const Lists& l, const Joining& j
 // Pairs that want each other join, then in rounds who wants a node that is settled, until `target` clusters are left
 // (see `join_nodes` of _kernels_cluster.py); then places for the lists of the clusters, and what is known of them.
 // By one block. Deterministic: the best suitor of each cluster, the best of all where there is not room for all.
+template <template <class> class Place>
 __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n, i64 cap, i64 target, i64* scratch,
                                         unsigned char* memory, u64* state) {
     u32* n_listed = reinterpret_cast<u32*>(scratch + SCRATCH_WORDS - 2);  // of even rounds, of odd ones
     u32* n_settled = n_listed + 2;
-    const Joining j = cut_joining(memory, n);
+    const Joining<Place> j = cut_joining<Place>(memory, n);
     if (threadIdx.x < 4) n_listed[threadIdx.x] = 0;
 #pragma unroll 1
     for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
