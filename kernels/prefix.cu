@@ -78,28 +78,13 @@ struct Overload {
 __device__ __noinline__ void change_overload(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i64 n_moves = n_moves_of(work), n_words = (n_moves + 31) >> 5;
-    u32 *bits = reinterpret_cast<u32*>(desk.lists), *before = bits + n_words;
-    i32* halves = reinterpret_cast<i32*>(before + n_words);
+    const i64 n_moves = n_moves_of(work);
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = desk.first_ins[p];
         if (n == 0) continue;
         Overload part(work, p);
-        if (4 * (2 * n_words + n) <= desk.n_bytes(Team::of_block())) {
-            for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) bits[w] = 0;
-            __syncthreads();
-            for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-                const i32 rank = in.ranks[in.halves[first + i] >> 1];
-                atomicOr(bits + (rank >> 5), 1u << (rank & 31));
-            }
-            __syncthreads();
-            place_lists(n_words, before, desk.scratch, [&](i64 w) { return static_cast<i64>(__popc(bits[w])); });
-            __syncthreads();
-            for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-                const i32 half = in.halves[first + i], rank = in.ranks[half >> 1];
-                halves[before[rank >> 5] + __popc(bits[rank >> 5] & ((1u << (rank & 31)) - 1))] = half;
-            }
-            __syncthreads();
+        const i32* halves = put_in_order(work, in.halves + first, n, [](i32 half) { return half >> 1; });
+        if (halves != nullptr) {
             for (i64 base = 0; base < n; base += blockDim.x) {
                 const i64 i = base + threadIdx.x;
                 part.add(i < n ? halves[i] >> 1 : 0, i >= n ? 0 : halves[i] & 1 ? 1 : -1);

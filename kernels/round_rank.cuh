@@ -118,4 +118,33 @@ __device__ __noinline__ void rank_all(Work& work) {
     }
 }
 
+// The n items of a list by the rank of their nodes, in shared memory, by a bit for each rank; null where that has no room.
+// By a block.
+template <class Node>
+__device__ __forceinline__ const i32* put_in_order(const Work& work, const i32* list, i64 n, Node node_of) {
+    const Desk& desk = work.desk;
+    const i64 n_words = (n_moves_of(work) + 31) >> 5;
+    if (4 * (2 * n_words + n) > desk.n_bytes(Team::of_block())) return nullptr;
+    u32 *bits = reinterpret_cast<u32*>(desk.lists), *before = bits + n_words;
+    i32* ordered = reinterpret_cast<i32*>(before + n_words);
+#pragma unroll 1
+    for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) bits[w] = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        const i32 rank = work.in.ranks[node_of(list[i])];
+        atomicOr(bits + (rank >> 5), 1u << (rank & 31));
+    }
+    __syncthreads();
+    place_lists(n_words, before, desk.scratch, [&](i64 w) { return static_cast<i64>(__popc(bits[w])); });
+    __syncthreads();
+#pragma unroll 1
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        const i32 rank = work.in.ranks[node_of(list[i])];
+        ordered[before[rank >> 5] + __popc(bits[rank >> 5] & ((1u << (rank & 31)) - 1))] = list[i];
+    }
+    __syncthreads();
+    return ordered;
+}
+
 #endif

@@ -46,6 +46,32 @@ __device__ __noinline__ void list_winners(const Work& work) {
     work.flush(work.leaving());
 }
 
+// `accept_prefix`, by rank.
+template <class Amount, class Take>
+__device__ __forceinline__ void accept_ranked(const Work& work, const i32* list, i64 n, const i64* most, Amount amount, Take take) {
+    if (n == 0) return;
+    const i32* ordered = put_in_order(work, list, n, [](i32 v) { return v; });
+    if (ordered == nullptr) {
+        accept_prefix(work, list, n, most, amount, take);
+        return;
+    }
+    i64 room[N_LOADS], total;
+    for (i32 r = 0; r < N_LOADS; ++r) room[r] = most[r];
+    bool more = true;
+#pragma unroll 1
+    for (i64 base = 0; more && base < n; base += blockDim.x) {
+        const i64 i = base + threadIdx.x, v = i < n ? ordered[i] : -1;
+        bool fits = v >= 0;
+        for (i32 r = 0; r < N_LOADS; ++r) {
+            fits &= scan(Team::of_block(), v >= 0 ? amount(v, r) : 0, total, work.desk.scratch) <= room[r];
+            room[r] -= total;
+            more &= room[r] >= 0;
+        }
+        if (fits) take(v);
+    }
+    __syncthreads();
+}
+
 // Moves for which there is room are made, unless they only pay by relief and their part is too full:
 // those are listed by their origin.
 __device__ __noinline__ void let_arrive(const Work& work, bool roomy) {
@@ -59,7 +85,7 @@ __device__ __noinline__ void let_arrive(const Work& work, bool roomy) {
             room[r] = larger(in.limits[r] - loads[p * N_LOADS + r], 0) + work.leaving()[p * N_LOADS + r] +
                       (roomy ? in.limits[r] / 32 : 0);
         const auto amount = [&](i64 v, i32 r) { return work.incoming(v, r); };
-        accept_prefix(work, in.halves + first, n, room, amount, [&](i64 v) {
+        accept_ranked(work, in.halves + first, n, room, amount, [&](i64 v) {
             const i64 a = in.parts[v];
             bool over = false;
             for (i32 r = 0; in.later[v] <= 0 && r < N_LOADS; ++r) over |= loads[a * N_LOADS + r] > in.limits[r];
@@ -87,7 +113,7 @@ __device__ __noinline__ void relieve(const Work& work) {
             enough[r] = over > 0 ? over + in.limits[r] / 64 : 1ll << 60;
         }
         const auto amount = [&](i64 v, i32 r) { return work.outgoing(v, r); };
-        accept_prefix(work, in.halves + in.n_nodes + first, n, enough, amount, [&](i64 v) { move_and_list(work, v); });
+        accept_ranked(work, in.halves + in.n_nodes + first, n, enough, amount, [&](i64 v) { move_and_list(work, v); });
     }
 }
 

@@ -174,10 +174,12 @@ def test_more_want_to_move_than_there_is_room_for(gpu: GpuEngine, n_weights: int
     found = []
     for engine in (gpu, CpuEngine()):
         where = (engine, engine.for_rounds(engine.upload(level)), engine.from_host(limits))
+        state = repair(*where, engine.from_host(parts), 2, 2, RefinementConfig(repairs=1), seed=1)
         refined = refine(*where, engine.from_host(parts), 2, RefinementConfig(), **knobs)
-        found.append(engine.to_host(refined))
-    assert (found[0] == found[1]).all()
-    assert 0 < (found[0] != parts).sum() < n
+        found.append([engine.to_host(result) for result in (refined, state.parts)])
+    for mine, other in zip(*found, strict=True):
+        assert (mine == other).all()
+        assert 0 < (mine != parts).sum() < n
 
 
 def with_twins(level: Level, rng: np.random.Generator, most: int) -> Level:
