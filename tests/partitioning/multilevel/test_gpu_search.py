@@ -91,8 +91,8 @@ def test_near_parts_are_not_kept_where_shared_memory_is_short(
     search = gpu.searcher(gpu.upload(level), limits, BRIEF, None)
     assert isinstance(search, GpuSearch)
     monkeypatch.setattr(gpu_search, "_MOST_SHARED", 0)
-    expected = Search(level, limits, BRIEF, None).run(3)
-    assert np.array_equal(gpu.to_host(search.run(3).parts), expected.parts)
+    expected = Search(level, limits, BRIEF, None).run(3)[0]
+    assert np.array_equal(gpu.to_host(search.run(3)[0].parts), expected.parts)
 
 
 def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
