@@ -205,6 +205,9 @@ __device__ __forceinline__ i64 largest_of_warp(i64 value) {
     return value;
 }
 
+// Lanes of this one's group of `size` neighbours.
+__device__ __forceinline__ u32 lanes_of_group(i32 size) { return (ALL_LANES >> (32 - size)) << (lane_index() & ~(size - 1)); }
+
 // A place at the end of a list for each lane with `vote`.
 __device__ __forceinline__ i32 place_in(u32* length, bool vote) {
     const u32 votes = __ballot_sync(ALL_LANES, vote);

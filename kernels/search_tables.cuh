@@ -81,7 +81,7 @@ __device__ __forceinline__ u32 candidates_of(const Table& t, i32 v, i32 first, b
 __device__ __forceinline__ void look_at(const Graph& g, const Scratch& s, const Table& t, i32 v, i32 width, u16* players,
                                         u32* n_players) {
     const i32 rank = lane_index() & (width - 1), k = t.n_parts;
-    const u32 group = (ALL_LANES >> (32 - width)) << (lane_index() - rank);
+    const u32 group = lanes_of_group(width);
     Mover m = {};
     i64 most = NONE;
     i32 best = -1;
@@ -230,6 +230,7 @@ __device__ __forceinline__ void enqueue(const Scratch& s, const Table& t, i32 v,
 __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const Scratch& s, const Table& t, Mark mark, Reach reach,
                                             i32 turn, u32* n_queued, i32 width) {
     const i32 rank = lane_index() & (width - 1), net = mark.net, v = mark.mover >> 1, a = mark.from, b = mark.to;
+    const u32 group = lanes_of_group(width);
     const i32 k = t.n_parts;
     const bool is_pin = (mark.mover & 1) == 0;
     const i32 first = reach.first, n_pins = reach.n_pins, first_source = reach.first_source, n_sources = reach.n_sources;
@@ -240,48 +241,63 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
         in_b = s.pins[net * k + b];
         weight = f.net_weights[net];
     }
+    i64 wait_a = 0, wait_b = 0, own = 0;  // weight of the sources in the two parts but v, and of v
+    #pragma unroll 1
+    for (i32 base = 0; __ballot_sync(ALL_LANES, base < n_sources) != 0; base += width) {
+        const i32 i = first_source + base + rank, from = base + rank < n_sources ? g.source_nodes[i] : -1;
+        const i64 value = from < 0 ? 0 : g.source_weights[i];
+        const i32 there = from < 0 ? -1 : t.parts[from];
+        u32 counting = __ballot_sync(ALL_LANES, from >= 0 && (from == v || there == a || there == b)) & group;
+        #pragma unroll 1
+        for (; __ballot_sync(ALL_LANES, counting != 0) != 0; counting &= counting - 1) {
+            const i32 one = counting == 0 ? 0 : __ffs(counting) - 1;
+            const i32 who = __shfl_sync(ALL_LANES, from, one), where = __shfl_sync(ALL_LANES, there, one);
+            const i64 its = __shfl_sync(ALL_LANES, value, one), added = counting == 0 ? 0 : its;
+            if (who == v)
+                own += added;
+            else if (where == a)
+                wait_a += added;
+            else
+                wait_b += added;
+        }
+    }
     const bool left = is_pin && in_a == 0, came = is_pin && in_b == 1;
+    const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
+    const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
     const bool tell = turn >= 0 && (is_pin || in_a == 0 || in_b == 0);
     const i32 n = n_pins + (left || came ? n_sources : 0);
     #pragma unroll 1
     for (i32 base = 0; __ballot_sync(ALL_LANES, base < n) != 0; base += width) {
         const i32 j = base + rank;
-        i32 u = -1;
-        if (j < n_pins) {
-            u = g.net_pins[first + j];
-            const i32 p = t.parts[u];
-            i64 wait_a = 0, wait_b = 0, own = 0, its = 0;  // weight of the sources in the two parts but v, of v, of u
+        i32 u = j < n_pins ? g.net_pins[first + j] : -1;
+        const i32 p = u < 0 ? -1 : t.parts[u];
+        const bool last = is_pin && u != v && p == a && in_a == 1, no_more = is_pin && u != v && p == b && in_b == 2;  // the only one
+        i64 its = 0;  // weight that u is a source with itself
+        u32 lone = __ballot_sync(ALL_LANES, last || no_more) & group;
+        #pragma unroll 1
+        for (; __ballot_sync(ALL_LANES, lone != 0) != 0; lone &= lone - 1) {
+            const i32 one = lone == 0 ? 0 : __ffs(lone) - 1, who = __shfl_sync(ALL_LANES, u, one);
             #pragma unroll 1
-            for (i32 i = first_source; i < first_source + n_sources; ++i) {
-                const i32 from = g.source_nodes[i];
-                const i64 value = g.source_weights[i];
-                if (from < 0) continue;
-                const i32 there = t.parts[from];
-                if (from == u) its = value;
-                if (from == v)
-                    own = value;
-                else if (there == a)
-                    wait_a += value;
-                else if (there == b)
-                    wait_b += value;
+            for (i32 i = rank; __ballot_sync(ALL_LANES, i - rank < n_sources) != 0; i += width) {
+                const bool found = lone != 0 && i < n_sources && g.source_nodes[first_source + i] == who;
+                const u32 at = __ballot_sync(ALL_LANES, found) & group;
+                const i64 value = __shfl_sync(ALL_LANES, found ? g.source_weights[first_source + i] : 0, at == 0 ? 0 : __ffs(at) - 1);
+                if (at != 0 && lane_index() == one) its = value;
             }
-            const i64 more_a = left ? wait_a - weight : (!is_pin && in_a == 0 ? -own : 0);
-            const i64 more_b = came ? weight - wait_b : (!is_pin && in_b == 0 ? own : 0);
+        }
+        if (j < n_pins) {
             if (more_a != 0) add64(s.gains + u * k + a, more_a);
             if (came || more_b != 0) find_more(s, t, u, b, more_b);
             i64 stays = 0;
-            i32 alone = 0;  // one more net of which it is the only pin where it is, or one less
+            const i32 alone = u == v && is_pin ? (came ? 1 : 0) - (left ? 1 : 0) : (last ? 1 : 0) - (no_more ? 1 : 0);  // nets with it only
             if (!is_pin) {
                 if (p == a && in_a == 1) stays = -own;
                 if (p == b && in_b == 1) stays = own;
             } else if (u == v) {
-                alone = (came ? 1 : 0) - (left ? 1 : 0);
                 stays = (came ? wait_b - weight : 0) - (left ? wait_a - weight : 0);
-            } else if (p == a && in_a == 1) {
-                alone = 1;
+            } else if (last) {
                 stays = wait_a - its - weight;
-            } else if (p == b && in_b == 2) {
-                alone = -1;
+            } else if (no_more) {
                 stays = weight - (wait_b - its);
             }
             if (stays != 0) add64(s.stays + u, stays);
