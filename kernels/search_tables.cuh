@@ -273,18 +273,9 @@ __device__ __forceinline__ void spread_mark(const Fine& f, const Graph& g, const
         const i32 p = u < 0 ? -1 : t.parts[u];
         const bool last = is_pin && u != v && p == a && in_a == 1, no_more = is_pin && u != v && p == b && in_b == 2;  // the only one
         i64 its = 0;  // weight that u is a source with itself
-        u32 lone = __ballot_sync(ALL_LANES, last || no_more) & group;
         #pragma unroll 1
-        for (; __ballot_sync(ALL_LANES, lone != 0) != 0; lone &= lone - 1) {
-            const i32 one = lone == 0 ? 0 : __ffs(lone) - 1, who = __shfl_sync(ALL_LANES, u, one);
-            #pragma unroll 1
-            for (i32 i = rank; __ballot_sync(ALL_LANES, i - rank < n_sources) != 0; i += width) {
-                const bool found = lone != 0 && i < n_sources && g.source_nodes[first_source + i] == who;
-                const u32 at = __ballot_sync(ALL_LANES, found) & group;
-                const i64 value = __shfl_sync(ALL_LANES, found ? g.source_weights[first_source + i] : 0, at == 0 ? 0 : __ffs(at) - 1);
-                if (at != 0 && lane_index() == one) its = value;
-            }
-        }
+        for (i32 i = first_source; (last || no_more) && i < first_source + n_sources; ++i)
+            if (g.source_nodes[i] == u) its = g.source_weights[i];
         if (j < n_pins) {
             if (more_a != 0) add64(s.gains + u * k + a, more_a);
             if (came || more_b != 0) find_more(s, t, u, b, more_b);
