@@ -224,6 +224,26 @@ __device__ __forceinline__ Reach reach_of(const Fine& f, const Graph& g, i32 net
 
 // ------------------------------------------------------------------------------------ contraction
 
+// Calls work(net, cluster, place) for pins of the finest level, place = places[j], with a few of them on their way at once.
+template <class Work>
+__device__ __forceinline__ void each_pin(const Graph& fine, Global<const i32> clusters, const i32* places, i32 n_pins, Work work) {
+    const i32 size = blockDim.x;
+    #pragma unroll 1
+    for (i32 base = threadIdx.x; base < n_pins; base += AT_ONCE * size) {
+        i32 nets[AT_ONCE], theirs[AT_ONCE], places_here[AT_ONCE];
+        #pragma unroll
+        for (i32 e = 0; e < AT_ONCE; ++e) {
+            const i32 j = base + e * size;
+            nets[e] = j < n_pins ? fine.node_nets[j] : 0;
+            theirs[e] = j < n_pins ? clusters[fine.owners[j]] : -1;
+            places_here[e] = j < n_pins ? places[j] : 0;
+        }
+        #pragma unroll
+        for (i32 e = 0; e < AT_ONCE; ++e)
+            if (theirs[e] >= 0) work(nets[e], theirs[e], places_here[e]);
+    }
+}
+
 // The level whose nodes are `n` clusters. `shared`: 2 (n + 1) words.
 // Parallel over pins by node, and over sources; distinct clusters of a net by a bit for each in the tables of what nodes find,
 // which are clear before and after: of as many clusters at once as there is room for. Lists are in any order; nobody
@@ -290,10 +310,9 @@ __device__ __noinline__ void contract(const Fine& f, const Graph& fine, Global<c
             if (c >= 0 && is_here(c) && (bits[word_of(f.source_nets[i], c)] >> (c & 31) & 1)) g.source_gains[i] = -1;
         }
         __syncthreads();
-        for (i32 j = threadIdx.x; j < n_pins; j += size) {
-            const i32 c = clusters[fine.owners[j]];
-            if (is_here(c)) bits[word_of(fine.node_nets[j], c)] = 0;
-        }
+        each_pin(fine, clusters, ranks, n_pins, [&](i32 net, i32 c, i32) {
+            if (is_here(c)) bits[word_of(net, c)] = 0;
+        });
         __syncthreads();
     }
     scan_block(degrees, n);
@@ -302,12 +321,12 @@ __device__ __noinline__ void contract(const Fine& f, const Graph& fine, Global<c
         g.node_offsets[i] = static_cast<i32>(degrees[i]);
         g.out_offsets[i] = static_cast<i32>(outs[i]);
     }
-    for (i32 j = threadIdx.x; j < n_pins; j += size) {
-        if (ranks[j] < 0) continue;
-        const i32 c = clusters[fine.owners[j]], place = degrees[c] + ranks[j];
-        g.node_nets[place] = fine.node_nets[j];
+    each_pin(fine, clusters, ranks, n_pins, [&](i32 net, i32 c, i32 rank) {
+        if (rank < 0) return;
+        const i32 place = degrees[c] + rank;
+        g.node_nets[place] = net;
         g.owners[place] = static_cast<u16>(c);
-    }
+    });
     for (i32 i = threadIdx.x; i < n_sources; i += size) {
         const i32 c = g.source_nodes[i];
         if (c < 0) continue;
