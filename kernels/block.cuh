@@ -7,6 +7,10 @@ const i32 SCRATCH_WORDS = 128;
 #define WAIT_FOR_TEAM(id, n_threads) asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(n_threads) : "memory")
 #endif
 
+#ifndef PREFETCH  // asks for a line of memory that is read soon
+#define PREFETCH(address) asm volatile("prefetch.global.L2 [%0];" ::"l"(address))
+#endif
+
 // A warp, or some warps of a block (a power of two, so that there are at most 15 teams), that work on a row.
 struct Warp {
     static const i32 warps = 1;

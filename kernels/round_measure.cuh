@@ -60,6 +60,12 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     } else {
         row = in.rows[g];
     }
+    Entry early = {0, 0};  // of the old row: on its way while pins are looked at
+    i64 early_waited = 0;
+    if (rank < row.size) {
+        early = in.entries[row.first + rank];
+        early_waited = in.waiting[row.first + rank];
+    }
     if (rank == 0) *n_listed = 0;
     const bool tells = work.finds && !fresh;
     if (tells) telling.begin();
@@ -95,9 +101,9 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
             noted += size;
             const i32 s = base + rank;
             if (s < end) {
-                Entry entry = {0, 0};
-                i64 waited = 0;
-                if (!later) {
+                Entry entry = base == 0 && !later ? early : Entry{0, 0};
+                i64 waited = base == 0 && !later ? early_waited : 0;
+                if (base != 0 && !later) {
                     entry = in.entries[row.first + s];
                     waited = in.waiting[row.first + s];
                 }
@@ -146,6 +152,24 @@ __device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
     return any_of(group, some, work.desk.scratch);
 }
 
+// Which of some consecutive nets are touched: a bit for each. By a warp, or by a team, a warp each.
+__device__ __forceinline__ u32 touched_nets(const Work& work, Warp warp, const NetList& nets, i64 base, i32 some) {
+    u32 found = 0;
+    for (i32 k = 0; k < some && base + k < nets.n; ++k) {
+        const i32 g = nets.at(base + k);
+        if (!nets.skips(g) && is_touched(work, warp, g)) found |= 1u << k;
+    }
+    return found;
+}
+
+__device__ __forceinline__ u32 touched_nets(const Work& work, Team team, const NetList& nets, i64 base, i32 some) {
+    if (some == 1) return !nets.skips(nets.at(base)) && is_touched(work, team, nets.at(base));
+    u32 found = 0;
+    for (i32 k = team.warp(); k < some; k += team.warps)
+        if (base + k < nets.n) found |= touched_nets(work, Warp(), nets, base + k, 1) << k;
+    return static_cast<u32>(sum_of(team, (threadIdx.x & 31) == 0 ? found : 0, work.desk.scratch));
+}
+
 // Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
 // Only of nets that are touched, but for the first measurement.
 // (Functions of their own keep what they know in registers.)
@@ -155,10 +179,13 @@ __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long)
     i64 connectivity = 0;
     const bool fresh = work.measured == 0;
     const NetList nets(work, only_long, fresh ? nullptr : work.counters().n_changed);
-    for (i64 i = group.index(); i < nets.n; i += group.number()) {
-        const i32 g = nets.at(i);
-        if (nets.skips(g)) continue;
-        if (fresh || nets.is_listed || is_touched(work, group, g)) fill_row(work, group, g, space, connectivity);
+    const i32 some = nets.at_once(group);
+    for (i64 base = some * group.index(); base < nets.n; base += some * group.number()) {
+        const u32 touched = fresh || nets.is_listed ? ~0u : touched_nets(work, group, nets, base, some);
+        for (i32 k = 0; k < some && base + k < nets.n; ++k) {
+            const i32 g = nets.at(base + k);
+            if ((touched >> k & 1) != 0 && !nets.skips(g)) fill_row(work, group, g, space, connectivity);
+        }
     }
     return connectivity;
 }

@@ -177,9 +177,14 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 template <bool LOADS, class G>
 __device__ __noinline__ void replay_nets(const Work& work, G group, bool only_long) {
     const NetList nets(work, only_long, work.counters().n_touched);
-    for (i64 i = group.index(); i < nets.n; i += group.number()) {
-        const i32 g = nets.at(i);
-        if (!nets.skips(g)) replay_net<LOADS>(work, group, g);
+    const i32 some = nets.at_once(group);
+    for (i64 base = some * group.index(); base < nets.n; base += some * group.number()) {
+        for (i64 i = base; i < smaller(base + some, nets.n); ++i) {
+            const i32 g = nets.at(i);
+            const Items next(work.in, smaller(g + 1, work.in.n_nets - 1));
+            if (some > 1 && 32 * group.rank() < next.n_pins) PREFETCH(next.pins + 32 * group.rank());
+            if (!nets.skips(g)) replay_net<LOADS>(work, group, g);
+        }
     }
 }
 

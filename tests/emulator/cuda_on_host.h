@@ -23,6 +23,7 @@
 #define __launch_bounds__(...)
 #define ASSUME(condition)
 #define WAIT_A_LITTLE() emulator::yield()
+#define PREFETCH(address) static_cast<void>(address)
 #define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)
 #define __shared__ static
 #define DYNAMIC_SHARED(name) unsigned char* name = emulator::own_memory()
