@@ -154,7 +154,7 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     Progress& progress = *in.progress;                                                                       \
     Work& work = *reinterpret_cast<Work*>(memory);                                                           \
     if (threadIdx.x == 0) {                                                                                  \
-        const Desk desk(memory + WORK_BYTES, in.n_parts, in.table_warps, in.warp_bytes);                     \
+        const Desk desk(memory + WORK_BYTES, in.n_parts, in.table_words, in.warp_bytes);                     \
         const Work made = {in, desk, Grid(&progress.gate, memory + WORK_BYTES, 0), first, progress.n_measured, \
                            progress.at_start, false, false};                                                 \
         copy_words(made, work);                                                                              \

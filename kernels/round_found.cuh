@@ -96,7 +96,8 @@ struct Telling {
         }
     }
     // Of sources that are pins: what an only pin sends to its own net is nothing that waits for it.
-    __device__ __forceinline__ void look_at_sources(const Row& row, const u32* pins, bool fresh) const {
+    template <bool HASHED>
+    __device__ __forceinline__ void look_at_sources(const Row& row, const Table<HASHED>& table, bool fresh) const {
         const i64 first = in.net_offsets[g], last = in.net_offsets[g + 1];
 #pragma unroll 1
         for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
@@ -106,7 +107,7 @@ struct Telling {
                 in.pinned[j] = at < last && in.net_pins[at] == u;
             }
             if (!in.pinned[j]) continue;
-            i32 more = (pins[in.parts[u]] & ((1u << 30) - 1)) == 1;
+            i32 more = (table.words[table.slot(in.parts[u])] & ((1u << 30) - 1)) == 1;
 #pragma unroll 8
             for (i32 s = 0; s < row.size; ++s) more -= in.entries[row.first + s].pins == ~u;
             if (more != 0) add64(found_by(in, u, in.n_parts + 1), more * in.source_weights[j]);

@@ -40,16 +40,17 @@ __device__ __forceinline__ bool make_room(const Work& work, G group, i32 g, Row&
 // weight of sources) over entries with pins changes to `connectivity`, the net's counts to the loads of their parts,
 // and tells its nodes what they find, if that is kept. A row stays where it lies as long as it has room there.
 // Parallel over pins, then over parts.
-template <class G>
+template <bool HASHED, class G>
 __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space& space, i64& connectivity) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const bool fresh = work.measured == 0;
-    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
+    const i32 rank = group.rank(), size = group.size();
     const Items items(in, g);
-    u32 *pins = desk.table(group), *n_listed = desk.cursors + group.place();
-    i32* listed = reinterpret_cast<i32*>(pins + 3 * n_parts);  // a node in each part, the first pin if there is one
-    const Sums sources(pins + n_parts, n_parts), loads = desk.loads();
+    const Table<HASHED> table(work, group);
+    u32 *pins = table.words, *n_listed = desk.cursors + group.place();
+    i32* listed = reinterpret_cast<i32*>(pins + 3 * table.n);  // a node in each part, the first pin if there is one
+    const Sums sources(pins + table.n, table.n), loads = desk.loads();
     const Telling<G> telling(work, group, g);
     Row row;
     if (fresh) {
@@ -71,19 +72,19 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     if (tells) telling.begin();
     group.sync();
     items.visit(group, in.parts, [&](i32 i, i32 v, i32 p) {
-        if (i < items.n_pins && atomicAdd(pins + p, 1u) == 0) listed[atomicAdd(n_listed, 1u)] = v;
+        if (i < items.n_pins && atomicAdd(pins + table.slot(p), 1u) == 0) listed[atomicAdd(n_listed, 1u)] = v;
     });
     group.sync();
     const i64* weights = in.source_weights + in.source_offsets[g];
 #pragma unroll 1
     for (i32 j = rank; j < items.n - items.n_pins; j += size) {
-        const i32 u = items.sources[j], p = in.parts[u];
-        sources.add(p, weights[j]);
-        if (atomicOr(pins + p, WAITS) == 0) listed[atomicAdd(n_listed, 1u)] = u;
+        const i32 u = items.sources[j], at = table.slot(in.parts[u]);
+        sources.add(at, weights[j]);
+        if (atomicOr(pins + at, WAITS) == 0) listed[atomicAdd(n_listed, 1u)] = u;
     }
     group.sync();
     const i32 n = static_cast<i32>(*n_listed);
-    if (work.finds) telling.look_at_sources(row, pins, fresh);
+    if (work.finds) telling.look_at_sources(row, table, fresh);
     bool fits = true;
     const i32 n_before = row.size;
     i32 noted = 0;  // at most
@@ -108,9 +109,10 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
                     waited = in.waiting[row.first + s];
                 }
                 const i32 p = later ? in.parts[listed[s]] : entry.part, before = entry.n_pins();
-                const u32 word = pins[p];
+                const i32 at = table.slot(p);
+                const u32 word = pins[at];
                 const i32 now = static_cast<i32>(word & PINS), only = !later ? ~entry.pins : now == 1 ? listed[s] : -1;
-                const i64 waits = sources.get(p);
+                const i64 waits = sources.get(at);
                 if (!later || (word & STAYS) == 0) {
                     const i32 more = (now > 0) - (before > 0);
                     connectivity += (now > 0 ? row.weight - waits : 0) - (before > 0 ? row.weight - waited : 0);
@@ -124,14 +126,14 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
                     telling.alone(row, only, sign * (row.weight - (later ? waits : waited)), sign);
                 }
                 if (!later) {
-                    if (word != 0) pins[p] = word | STAYS;
+                    if (word != 0) pins[at] = word | STAYS;
                 } else {
                     if (fits) {
                         in.entries[row.first + s] = {p, now == 1 ? ~listed[s] : now};
                         in.waiting[row.first + s] = waits;
                     }
-                    pins[p] = listed[s] = 0;
-                    sources.clear(p);
+                    pins[at] = listed[s] = 0;
+                    sources.clear(at);
                 }
             }
         }
@@ -141,6 +143,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
     row.size = static_cast<unsigned short>(fits ? n : 0);
     if (rank == 0) in.rows[g] = row;
     group.sync();
+    table.clear(group);
 }
 
 // Whether a pin or source of net g moved. By a group.
@@ -173,7 +176,7 @@ __device__ __forceinline__ u32 touched_nets(const Work& work, Team team, const N
 // Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
 // Only of nets that are touched, but for the first measurement.
 // (Functions of their own keep what they know in registers.)
-template <class G>
+template <bool HASHED, class G>
 __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long) {
     Space space = {&work.in.progress->n_entries, static_cast<u32>(work.in.piece), 0, 0};
     i64 connectivity = 0;
@@ -184,7 +187,7 @@ __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long)
         const u32 touched = fresh || nets.is_listed ? ~0u : touched_nets(work, group, nets, base, some);
         for (i32 k = 0; k < some && base + k < nets.n; ++k) {
             const i32 g = nets.at(base + k);
-            if ((touched >> k & 1) != 0 && !nets.skips(g)) fill_row(work, group, g, space, connectivity);
+            if ((touched >> k & 1) != 0 && !nets.skips(g)) fill_row<HASHED>(work, group, g, space, connectivity);
         }
     }
     return connectivity;
@@ -194,9 +197,12 @@ __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long)
 __device__ __noinline__ void measure(const Work& work) {
     const Rounds& in = work.in;
     const Team block = Team::of_block(), team = {static_cast<i32>(in.table_warps)};
-    i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows(work, block, true) : 0;
+    i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows<false>(work, block, true) : 0;
     __syncthreads();
-    connectivity += team.warps == 1 ? fill_rows(work, Warp(), false) : fill_rows(work, team, false);
+    if (in.slots != 0)
+        connectivity += fill_rows<true>(work, Warp(), false);
+    else
+        connectivity += team.warps == 1 ? fill_rows<false>(work, Warp(), false) : fill_rows<false>(work, team, false);
     __syncthreads();
     const Sums loads = work.desk.loads();
 #pragma unroll 1

@@ -61,14 +61,15 @@ struct Senders {
 // distinct loads that they bring and take. A move that ends or begins the net's stay in a part changes its weight there, less
 // that of the sources that wait there then.
 // Parallel over pins and sources, twice, and over the parts where something happens.
-template <bool LOADS, class G>
+template <bool LOADS, bool HASHED, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 n_parts = desk.n_parts, rank = group.rank(), size = group.size();
-    u32 *lasts = desk.table(group), *firsts = lasts + n_parts;  // at first pins, and how many of them leave
-    u32 *places = firsts + n_parts, *cursor = desk.cursors + group.place();  // 1 + place in the row, and LISTED
-    i32* listed = reinterpret_cast<i32*>(places + n_parts);
+    const i32 rank = group.rank(), size = group.size();
+    const Table<HASHED> table(work, group);
+    u32 *lasts = table.words, *firsts = lasts + table.n;  // at first pins, and how many of them leave
+    u32 *places = firsts + table.n, *cursor = desk.cursors + group.place();  // 1 + place in the row, and LISTED
+    i32* listed = reinterpret_cast<i32*>(places + table.n);  // slots
     Sender* list = reinterpret_cast<Sender*>(desk.list(group));
     const i32 most = static_cast<i32>(desk.n_bytes(group) / sizeof(Sender));
     const Items items(in, g);
@@ -76,36 +77,40 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 #pragma unroll 1
     for (i32 s = rank; s < row.size; s += size) {
         const Entry entry = in.entries[row.first + s];
-        lasts[entry.part] = static_cast<u32>(entry.n_pins());
-        places[entry.part] = s + 1;
+        const i32 at = table.slot(entry.part);
+        lasts[at] = static_cast<u32>(entry.n_pins());
+        places[at] = s + 1;
     }
     bool some = false;
     items.visit(group, in.moves, [&](i32 i, i32, i32 move) {
         if (move < 0) return;
         some = true;
-        if (i < items.n_pins) atomicAdd(firsts + (move >> 16), 1u);
+        if (i < items.n_pins) atomicAdd(firsts + table.slot(move >> 16), 1u);
     });
     some = any_of(group, some, desk.scratch);
     group.sync();
 #pragma unroll 1
     for (i32 s = rank; s < row.size; s += size) {
-        const i32 p = in.entries[row.first + s].part;
-        lasts[p] = some && lasts[p] > firsts[p] ? CLOSED : 0;
-        firsts[p] = 0;
-        if (!some) places[p] = 0;
+        const i32 at = table.slot(in.entries[row.first + s].part);
+        lasts[at] = some && lasts[at] > firsts[at] ? CLOSED : 0;
+        firsts[at] = 0;
+        if (!some) places[at] = 0;
     }
     if (rank == 0) cursor[0] = 0;
     group.sync();
-    if (!some) return;
+    if (!some) {
+        table.clear(group);
+        return;
+    }
     bool sends = false;
-    const auto note = [&](i32 p) {
-        if ((atomicOr(places + p, LISTED) & LISTED) == 0) listed[atomicAdd(cursor, 1u)] = p;
+    const auto note = [&](i32 at) {
+        if ((atomicOr(places + at, LISTED) & LISTED) == 0) listed[atomicAdd(cursor, 1u)] = at;
     };
     items.visit(group, in.moves, [&](i32 i, i32 v, i32 move) {
         if (move < 0) return;
         sends |= i >= items.n_pins;
         if (i >= items.n_pins) return;
-        const i32 a = move >> 16, b = move & 0xFFFF;
+        const i32 a = table.slot(move >> 16), b = table.slot(move & 0xFFFF);
         const bool leaves = lasts[a] != CLOSED, arrives = lasts[b] != CLOSED;
         if (!leaves && !arrives) return;
         const u32 own = static_cast<u32>(in.ranks[v]);
@@ -138,9 +143,9 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const bool together = senders.n > FEW_SENDERS;
 #pragma unroll 1
     for (i32 i = together ? 0 : rank; i < n; i += together ? 1 : size) {
-        const i32 p = listed[i];
-        const Span span = {lasts[p], firsts[p]};
-        const u32 place = places[p] & ~LISTED;
+        const i32 at = listed[i], p = table.part(at);
+        const Span span = {lasts[at], firsts[at]};
+        const u32 place = places[at] & ~LISTED;
         for (i32 begins = 0; begins < 2; ++begins) {
             if (begins ? !span.begins() : !span.ends()) continue;
             const u32 when = begins ? ~span.first : span.last - 1;
@@ -160,21 +165,23 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     for (i32 i = rank; i < senders.n; i += size) {
         const Sender one = senders.at(i);
         if (one.move < 0) continue;
-        const Span from = {lasts[one.from()], firsts[one.from()]}, to = {lasts[one.to()], firsts[one.to()]};
+        const i32 a = table.slot(one.from()), b = table.slot(one.to());
+        const Span from = {lasts[a], firsts[a]}, to = {lasts[b], firsts[b]};
         const i64 gain = (to.lasts(one.rank) - from.lasts(one.rank)) * one.weight;
         if (gain != 0) add64(in.later + in.order[one.rank], gain);
     }
     group.sync();
 #pragma unroll 1
-    for (i32 i = rank; i < n + row.size; i += size) {
+    for (i32 i = rank; !HASHED && i < n + row.size; i += size) {
         const i32 p = i < n ? listed[i] : in.entries[row.first + i - n].part;
         lasts[p] = firsts[p] = places[p] = 0;
         if (i < n) listed[i] = 0;
     }
-    group.sync();
+    if (!HASHED) group.sync();
+    table.clear(group);
 }
 
-template <bool LOADS, class G>
+template <bool LOADS, bool HASHED, class G>
 __device__ __noinline__ void replay_nets(const Work& work, G group, bool only_long) {
     const NetList nets(work, only_long, work.counters().n_touched);
     const i32 some = nets.at_once(group);
@@ -183,7 +190,7 @@ __device__ __noinline__ void replay_nets(const Work& work, G group, bool only_lo
             const i32 g = nets.at(i);
             const Items next(work.in, smaller(g + 1, work.in.n_nets - 1));
             if (some > 1 && 32 * group.rank() < next.n_pins) PREFETCH(next.pins + 32 * group.rank());
-            if (!nets.skips(g)) replay_net<LOADS>(work, group, g);
+            if (!nets.skips(g)) replay_net<LOADS, HASHED>(work, group, g);
         }
     }
 }
@@ -192,12 +199,14 @@ template <bool LOADS>
 __device__ __forceinline__ void replay_all(const Work& work) {
     const Rounds& in = work.in;
     const Team team = {static_cast<i32>(in.table_warps)};
-    if (in.progress->n_long_nets != 0) replay_nets<LOADS>(work, Team::of_block(), true);
+    if (in.progress->n_long_nets != 0) replay_nets<LOADS, false>(work, Team::of_block(), true);
     __syncthreads();
-    if (team.warps == 1)
-        replay_nets<LOADS>(work, Warp(), false);
+    if (in.slots != 0)
+        replay_nets<LOADS, true>(work, Warp(), false);
+    else if (team.warps == 1)
+        replay_nets<LOADS, false>(work, Warp(), false);
     else
-        replay_nets<LOADS>(work, team, false);
+        replay_nets<LOADS, false>(work, team, false);
     __syncthreads();
 }
 

@@ -68,6 +68,7 @@ struct Rounds {
     const i64 *out_weights, *net_weights, *counts, *resources;
     i64 n_nets, n_nodes, n_parts;
     i64 table_warps, node_warps;  // of a team: so that all tables have room, and for proposals
+    i64 table_words, slots;       // of all tables of a block; of a warp's own for the rows of nets, 0: those are a team's
     const i64* limits;
     double overload_factor;
     i64 patience, may_grow;  // whether there may be more parts
@@ -124,13 +125,13 @@ struct Desk {
     u32* cursors;      // a warp each
     i32 n_parts, warp_bytes;
 
-    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_warps, i64 warp_bytes)
+    __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_words, i64 warp_bytes)
         : n_parts(static_cast<i32>(n)), warp_bytes(static_cast<i32>(warp_bytes)) {
         scratch = reinterpret_cast<i64*>(memory);
         sums = scratch + SCRATCH_WORDS;
         lists = reinterpret_cast<unsigned char*>(sums + n * N_LOADS);
         tables = reinterpret_cast<u32*>(lists + warp_bytes * (blockDim.x >> 5));
-        ins = tables + n * SLOT_WORDS * ((blockDim.x >> 5) / table_warps);
+        ins = tables + table_words;
         outs = ins + n;
         first_ins = outs + n;
         first_outs = first_ins + n;
@@ -182,7 +183,7 @@ struct Work {
     __device__ __forceinline__ i64* n_out() const { return n_in() + in.n_parts; }
     __device__ __forceinline__ i64 thread() const { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
     __device__ __forceinline__ i64 n_threads() const { return static_cast<i64>(gridDim.x) * blockDim.x; }
-    __device__ __forceinline__ i64 long_net() const { return LONG_NET * in.table_warps; }
+    __device__ __forceinline__ i64 long_net() const { return LONG_NET * (in.slots != 0 ? 1 : in.table_warps); }
     __device__ __forceinline__ i64 long_node() const { return LONG_NODE * in.node_warps; }
     __device__ __forceinline__ i64 net_size(i64 g) const {
         return in.net_offsets[g + 1] - in.net_offsets[g] + in.source_offsets[g + 1] - in.source_offsets[g];
@@ -214,6 +215,43 @@ struct Work {
             sums.clear(i);
         }
         __syncthreads();
+    }
+};
+
+// A table of four words for each part, or (HASHED) for those that a net touches: where parts are so many that not every
+// warp has room for the former, it has for the latter. Where that is full the launch gives up.
+template <bool HASHED>
+struct Table {
+    u32* words;  // of slot s: words[s], words[n + s], ..
+    i32 n;
+    i32* keys;  // 1 + the part of each slot, 0: free
+    u64* gave_up;
+
+    template <class G>
+    __device__ __forceinline__ Table(const Work& work, G group)
+        : words(HASHED ? work.desk.tables + group.place() * 5 * work.in.slots : work.desk.table(group)),
+          n(HASHED ? static_cast<i32>(work.in.slots) : work.desk.n_parts),
+          keys(reinterpret_cast<i32*>(words + 4 * n)),
+          gave_up(&work.in.progress->gave_up) {}
+    __device__ __forceinline__ i32 slot(i32 p) const {
+        if (!HASHED) return p;
+        i32 at = static_cast<i32>(hash_of(p)) & (n - 1);
+#pragma unroll 1
+        for (i32 tries = 0; tries < n; ++tries, at = (at + 1) & (n - 1)) {
+            i32 found = *const_cast<volatile i32*>(keys + at);
+            if (found == 0) found = atomicCAS(keys + at, 0, p + 1);
+            if (found == 0 || found == p + 1) return at;
+        }
+        *gave_up = 1;
+        return 0;
+    }
+    __device__ __forceinline__ i32 part(i32 slot) const { return HASHED ? keys[slot] - 1 : slot; }
+    // Zeroes it, if it is hashed; otherwise those do who used a slot.
+    template <class G>
+    __device__ __forceinline__ void clear(G group) const {
+#pragma unroll 1
+        for (i32 i = group.rank(); HASHED && i < 5 * n; i += group.size()) words[i] = 0;
+        if (HASHED) group.sync();
     }
 };
 

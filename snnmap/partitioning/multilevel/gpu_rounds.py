@@ -20,11 +20,12 @@ Array = Any  # cupy.ndarray
 _LARGE = 1 << 28  # bytes of memory of rounds, of which no more is taken than needed
 _AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
+_LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
 _ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 39, 16, 17, 37, 38, 8
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
 _NEEDS_LISTS = 2  # sums are too large to keep what nodes find
-_ASKED = 19  # field of the struct
+_ASKED = 21  # field of the struct
 _MOST_TWIN_PARTS = 512
 
 
@@ -49,11 +50,17 @@ class Size(NamedTuple):
         threads: of a block.
         team: warps that share a table.
         shared: bytes of shared memory of a block.
+        words: of 4 bytes, of all its tables.
+        slots: of a warp's own table for the rows of nets, or 0: those are a team's.
+        lists: bytes of a warp for lists.
     """
 
     threads: int
     team: int
     shared: int
+    words: int
+    slots: int
+    lists: int
 
 
 class Played(NamedTuple):
@@ -78,6 +85,8 @@ class GpuRounds(GpuChoosing):
         whole_rounds: whether to do so at all.
         whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
             tables for more leave too few warps on a multiprocessor.
+        table_slots: of a warp's table for the rows of nets where not every warp has room for a slot for each part: a
+            power of two. 0: then tables are a team's.
         tile_bytes: what nodes find at first is written in tiles of so much, which a cache holds.
         gapless_parts: so many parts or more are numbered without those that are empty.
         few_nets, many_nodes: nodes with so few nets in the mean, of levels of at least so many nodes, are looked at by their
@@ -89,6 +98,7 @@ class GpuRounds(GpuChoosing):
     entries_of_net: int = 24
     whole_rounds: bool = True
     whole_parts: int = 512
+    table_slots: int = 256
     tile_bytes: int = 24 << 20
     gapless_parts: int = 256
     few_nets: int = 32
@@ -158,15 +168,17 @@ class GpuRounds(GpuChoosing):
         overload_price: float = 0.0,
         patience: int = 0,
         may_grow: bool = False,
+        *,
+        spread: bool = True,
     ) -> Played | None:
-        """What a kernel made of the parts; None if it cannot take them or gave up."""
+        """What a kernel made of the parts; None if it cannot take them or gave up. `spread`: see `_fit_tables`."""
         level, limits, parts, n_parts = where
         names = None
         if n_parts >= self.gapless_parts and name != "repair_rounds":  # that fills empty ones
             names, parts = self._close_gaps(parts, n_parts)
             n_parts = len(names)
         xp, blocks = self.xp, self.device.multiprocessors
-        size = self._fit_tables(level, n_parts)
+        size = self._fit_tables(level, n_parts, spread=spread)
         n_items = level.n_pins + len(level.source_nodes)
         fits = size.threads > 0 and max(n_items, 2 * level.n_nodes) < 1 << 31
         if not self.whole_rounds or not fits:
@@ -191,9 +203,13 @@ class GpuRounds(GpuChoosing):
             args = (struct, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
             words = self.to_host(told)
+            asked = turns, progress, overload_price, patience, may_grow
             if words[_GAVE_UP] == _NEEDS_LISTS:
-                where = (self._with_lists(level), *where[1:])
-                return self._play(name, where, turns, progress, overload_price, patience, may_grow)
+                return self._play(
+                    name, (self._with_lists(level), *where[1:]), *asked, spread=spread
+                )
+            if words[_GAVE_UP] and size.slots:
+                return self._play(name, where, *asked, spread=False)
             if words[_GAVE_UP]:
                 return None
             if words[_DONE] or progress.expired():
@@ -241,8 +257,8 @@ class GpuRounds(GpuChoosing):
             return fields
         return [None if isinstance(field, Room) and field.optional else field for field in fields]
 
-    def _fit_tables(self, level: Level, n_parts: int) -> Size:
-        """How a block divides its shared memory; 0 threads: no room."""
+    def _fit_tables(self, level: Level, n_parts: int, *, spread: bool = True) -> Size:
+        """How a block divides its shared memory; 0 threads: no room. `spread`: with tables of few slots."""
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
         threads, team = self.round_threads, 1
         warps = threads // 32
@@ -252,9 +268,28 @@ class GpuRounds(GpuChoosing):
         while team <= warps:
             used = warps // team * table + _WARP_BYTES * warps
             if used <= free:
-                return Size(threads, team, self.device.shared_bytes - 8192 - free + used)
+                break
             team = _larger(team, warps)
-        return Size(0, 0, 0)
+        if team > warps:
+            return Size(0, 0, 0, 0, 0, 0)
+        words, slots, lists = (
+            warps // team * table // 4,
+            self.table_slots if spread else 0,
+            _WARP_BYTES,
+        )
+        if team > 1 and slots:
+            more = max(words, 5 * slots * warps)
+            lists = min((free - 4 * more) // warps // 8 * 8, _WARP_BYTES)
+            if lists >= _LEAST_BYTES and lists * warps >= _WARP_BYTES:
+                words = more
+            else:
+                slots, lists = 0, _WARP_BYTES
+        else:
+            slots = 0
+        used = 4 * words + lists * warps
+        return Size(
+            threads, team, self.device.shared_bytes - 8192 - free + used, words, slots, lists
+        )
 
     def _has_twins(self, level: Level, size: Size, n_parts: int) -> bool:
         """Whether nodes have few nets, so that these are summed up in every round, once for all twins."""
@@ -312,9 +347,10 @@ class GpuRounds(GpuChoosing):
             (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
         )
         return [
-            *lists, n_nets, n, n_parts, team, node_team, limits, 0.0, 0, 0, parts, names, *both, ids, ids, ids, ids,
-            words, words, words, distinct, distinct, Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, Room(len(level.source_nodes)), most_entries, piece, _WARP_BYTES,
+            *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
+            ids, ids, ids, ids, words, words, words, distinct, distinct,
+            Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
+            found, tile, told, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),
