@@ -97,7 +97,7 @@ struct NetList {
     }
     // How many consecutive ones a group works on before it goes on elsewhere: what is kept of them shares lines of memory.
     template <class G>
-    __device__ __forceinline__ i32 at_once(G group) const { return !is_long && n >= 64 * group.number() ? 4 : 1; }
+    __device__ __forceinline__ i32 at_once(G group) const { return !is_long && n >= 32 * group.number() ? 4 : 1; }
     // Whether it is one of the others.
     __device__ __forceinline__ bool skips(i32 g) const { return !is_long && !is_listed && work.net_size(g) > work.long_net(); }
 };
