@@ -50,7 +50,8 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
         else
             relief += prices.of[r] * smaller(over, released);
     }
-    Best best = {-(1ll << 62), 0, -1, 0};
+    // Softly what loses more than the slack is not looked at.
+    Best best = {strict ? -(1ll << 62) : -(prices.slack * node.here >> 6), 0, -1, 0};
     i64 plain = 0, brought[ROOM];
     for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
 #pragma unroll 1
@@ -79,7 +80,7 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
     }
     const i32 own = best.id;
     best = best_of(group, best, desk.scratch);
-    const bool moves = best.id >= 0 && (strict || best.value * 64 >= -prices.slack * node.here);
+    const bool moves = best.id >= 0;
     if (moves && own == best.id) {
         if (strict) best.value = floor_div(plain * 256, units);
         const i64 place = static_cast<i64>(atomicAdd(&work.counters().n_proposed, 1ull));
@@ -199,6 +200,7 @@ __device__ __forceinline__ bool may_move(const Work& work, const Prices& prices,
     const i64 here = Place(row + a * PLACE_WORDS).value - Place(row + (n_parts + 1) * PLACE_WORDS).value;
     bool some = false;
     for (i32 r = 0; r < N_LOADS; ++r) some |= held[r] > in.limits[r];
+#pragma unroll 4
     for (i32 p = Warp().rank(); p < n_parts; p += Warp().size()) {
         const i64 found = Place(row + p * PLACE_WORDS).value;
         some |= p != a && found != 0 && (found - here) * 64 >= -prices.slack * here;

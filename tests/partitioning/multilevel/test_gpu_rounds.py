@@ -285,7 +285,12 @@ def test_empty_parts_are_left_out(
     """Ties are broken by the numbers that parts had."""
     sizes = []
     fit = gpu._fit_tables
-    monkeypatch.setattr(gpu, "_fit_tables", lambda *asked: sizes.append(asked[1]) or fit(*asked))
+
+    def note(level: Level, n_parts: int, *, spread: bool) -> gpu_rounds.Size:
+        sizes.append(n_parts)
+        return fit(level, n_parts, spread=spread)
+
+    monkeypatch.setattr(gpu, "_fit_tables", note)
     level = twins.random_level(np.random.default_rng(3), n_nodes=40, n_nets=300, mean_pins=4)
     same = {"net_weights": 3000, "source_weights": 500, "out_weights": 500}  # many ties
     level = level._replace(**{k: np.full_like(getattr(level, k), w) for k, w in same.items()})
