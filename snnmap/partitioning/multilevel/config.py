@@ -91,7 +91,7 @@ class SearchConfig:
     growth: float = 4.0
     hierarchies: int = 4
     passes: int = 1
-    patience: int = 8
+    patience: int = 5
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1
