@@ -152,8 +152,8 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offset
 }
 
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
-// the second, the second). With parents (addresses of their parts) an offspring of both; else made[i] holds the
-// parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
+// the second, the second). With parents (addresses of their parts) an offspring of both; else the second is the row of `maps`
+// with the parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
 // `clear` is zero before and after. `has_near`: whether shared memory has room to keep which parts are near to a node.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
@@ -208,6 +208,8 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
             if (n_blocks < n && n_blocks > t.n_parts * 5 / 4)
                 refine_clusters(f, fine, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1);
         }
+        for (i64 v = threadIdx.x; task[4] == 0 && v < n; v += blockDim.x) parts[v] = maps[task[6] * n + v];
+        __syncthreads();
         for (const i64* step = steps + 3 * task[2]; step < steps + 3 * (task[2] + task[3]); step += 3)
             refine_clusters(f, fine, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2]);
         set_parts(t, smaller(task[1] + spare_parts, larger(max_parts, task[1])));

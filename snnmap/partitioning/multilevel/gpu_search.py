@@ -118,10 +118,9 @@ class GpuSearch(Search):
         tasks = []
         for seed, number in zip(seeds, numbers, strict=True):
             start = starts.known[number]
-            tasks.append((seed, start.n_parts, firsts[number], len(start.steps), 0, 0, 0))
-        rows = [starts.known[number].row for number in numbers]
-        made = starts.maps[self._upload(np.array(rows))]
-        return self._make(tasks, made, starts.maps, steps)
+            steps_of = (firsts[number], len(start.steps))
+            tasks.append((seed, start.n_parts, *steps_of, 0, 0, start.row))
+        return self._make(tasks, starts.maps, steps)
 
     def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
         """Offspring, in order; each task is two parents and a seed."""
@@ -130,8 +129,7 @@ class GpuSearch(Search):
             better, other = (first, second) if first.cost <= second.cost else (second, first)
             first_at, second_at = better.parts.address, other.parts.address
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
-        made = self._xp.empty((len(tasks), self.level.n_nodes), self._xp.int32)
-        return self._make(rows, made, None, [])
+        return self._make(rows, None, [])
 
     def run(self, seed: int, progress: Progress = SILENT) -> list[Individual]:
         """The best partitions after the generations that the settings allow; their parts on the device."""
@@ -141,11 +139,10 @@ class GpuSearch(Search):
     def _make(
         self,
         tasks: Sequence[tuple[int, ...]],
-        made: Array,
         maps: Array | None,
         steps: list[tuple[int, int, int]],
     ) -> Iterator[Individual]:
-        """Run the tasks (see the kernel); `made` holds the parts before and after."""
+        """Run the tasks (see the kernel)."""
         xp, device, config = self._xp, self._device, self.config
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
@@ -153,6 +150,7 @@ class GpuSearch(Search):
         words = -(-most // 32)  # of near parts, where there is room
         words = words if self._shared_bytes(most, words) <= _MOST_SHARED else 0
         width = 2 + len(self.limits)
+        made = xp.empty((len(tasks), self.level.n_nodes), xp.int32)
         results = xp.empty((len(tasks), width), xp.int64)
         args = (
             *self._fine,
@@ -203,7 +201,8 @@ class GpuSearch(Search):
         while needed(n_blocks) > len(memory):
             n_blocks -= 1
         end = max(self._cleared, n_blocks * clear_each)
-        (memory.data + self._cleared).memset_async(0, end - self._cleared)
+        if end > self._cleared:
+            (memory.data + self._cleared).memset_async(0, end - self._cleared)
         self._cleared = end
         return n_blocks, memory[:end], memory[end:]
 
