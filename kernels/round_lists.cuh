@@ -27,7 +27,13 @@ __device__ __forceinline__ bool are_twins(const Work& work, i64 v) {
     return true;
 }
 
-// The segments, in any order, long nodes apart; and a bit for each node that is in one with the node before it.
+// Nodes of the segment that begins at a bit, in a word of bits of those that are twins of the node before them.
+__device__ __forceinline__ i32 size_of_segment(u32 twins, i64 bit) { return __ffs(static_cast<i32>(~(twins >> bit >> 1))); }
+
+__device__ __forceinline__ i32 size_of_segment(const Rounds& in, i64 first) { return size_of_segment(in.twins[first >> 5], first & 31); }
+
+// The segments, in any order, long nodes apart; those that are a single node of at most one net and one to which it sends
+// are simple, and listed from the back. And a bit for each node that is in one with the node before it.
 __device__ __noinline__ void list_segments(const Work& work) {
     const Rounds& in = work.in;
     const i64 lane = threadIdx.x & 31;
@@ -36,22 +42,17 @@ __device__ __noinline__ void list_segments(const Work& work) {
         const i64 v = base + lane;
         const bool twin = lane > 0 && v < in.n_nodes && are_twins(work, v - 1);
         const u32 twins = __ballot_sync(ALL_LANES, twin);
+        if (lane == 0) in.twins[base >> 5] = twins;
         const bool leads = v < in.n_nodes && !twin && work.n_nets_of(v) <= work.long_node();
-        const u32 leaders = __ballot_sync(ALL_LANES, leads);
-        i64 place = 0;
-        if (lane == 0) {
-            in.twins[base >> 5] = twins;
-            place = static_cast<i64>(atomicAdd(&in.progress->n_segments, static_cast<u64>(__popc(leaders))));
+        const bool simple = leads && size_of_segment(twins, lane) == 1 && in.node_offsets[v + 1] - in.node_offsets[v] <= 1 && n_outs_of(in, v) <= 1;
+        for (i32 kind = 0; kind < 2; ++kind) {
+            const bool listed = leads && simple == (kind == 1);
+            const u32 all = __ballot_sync(ALL_LANES, listed);
+            i64 place = lane == 0 && all != 0 ? static_cast<i64>(atomicAdd(in.progress->n_segments + kind, static_cast<u64>(__popc(all)))) : 0;
+            place = __shfl_sync(ALL_LANES, place, 0) + __popc(all & ((1u << lane) - 1));
+            if (listed) in.segments[kind == 1 ? in.n_nodes - 1 - place : place] = static_cast<i32>(v);
         }
-        place = __shfl_sync(ALL_LANES, place, 0);
-        if (leads) in.segments[place + __popc(leaders & ((1u << lane) - 1))] = static_cast<i32>(v);
     }
-}
-
-// Nodes of the segment that begins with v.
-__device__ __forceinline__ i32 size_of_segment(const Rounds& in, i64 v) {
-    const u32 after = in.twins[v >> 5] >> (v & 31) >> 1;
-    return __ffs(static_cast<i32>(~after));
 }
 
 // ------------------------------------------------------------------------------------ nets that a round concerns

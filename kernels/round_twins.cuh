@@ -235,23 +235,21 @@ __device__ __forceinline__ bool segment_at_border(const Work& work, i64 first) {
 template <Kind KIND>
 __device__ __noinline__ void propose_by_segments(const Work& work, const Prices& prices, i32 width) {
     const Rounds& in = work.in;
-    const i64 n = static_cast<i64>(in.progress->n_segments), stride = Warp().number();
+    const i64 n = static_cast<i64>(in.progress->n_segments[0]), n_simple = static_cast<i64>(in.progress->n_segments[1]);
+    const auto asks = [&](i64 i) { return segment_at_border(work, in.segments[i]); };
+    for_asking(Warp(), n, asks, [&](i64 i) {
+        const i32 first = in.segments[i];
+        if (!is_single(work, first))
+            propose_twins<KIND>(work, prices, first);
+        else if (!rests<KIND>(work, first))
+            propose<KIND>(work, Warp(), prices, first, width);
+    });
 #pragma unroll 1
-    for (i64 base = Warp().index(); base < n; base += 32 * stride) {
-        const i64 i = base + Warp().rank() * stride;
-        const i32 v = i < n ? in.segments[i] : 0;
-        const bool asks = i < n && segment_at_border(work, v);
-        const bool simple = asks && size_of_segment(in, v) == 1 && in.node_offsets[v + 1] - in.node_offsets[v] <= 1 && n_outs_of(in, v) <= 1;
-        if (__ballot_sync(ALL_LANES, simple) != 0) propose_simple<KIND>(work, prices, v, simple && !rests<KIND>(work, v));
+    for (i64 base = 32 * Warp().index(); base < n_simple; base += work.n_threads()) {
+        const i64 i = base + Warp().rank();
+        const i32 v = i < n_simple ? in.segments[in.n_nodes - 1 - i] : 0;
+        propose_simple<KIND>(work, prices, v, i < n_simple && !rests<KIND>(work, v) && at_border(work, v));
         __syncwarp();
-#pragma unroll 1
-        for (u32 left = __ballot_sync(ALL_LANES, asks && !simple); left != 0; left &= left - 1) {
-            const i32 first = in.segments[base + (__ffs(static_cast<i32>(left)) - 1) * stride];
-            if (!is_single(work, first))
-                propose_twins<KIND>(work, prices, first);
-            else if (!rests<KIND>(work, first))
-                propose<KIND>(work, Warp(), prices, first, width);
-        }
     }
 }
 

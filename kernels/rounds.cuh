@@ -39,7 +39,8 @@ struct Turn {
 struct Progress {
     u64 gate, unused[15];
     u64 gave_up, done;
-    u64 n_long_nets, n_long_nodes, n_segments;
+    u64 n_long_nets, n_long_nodes;
+    u64 n_segments[2];  // of those that are simple, too
     u64 n_entries, total_weight;
     u64 connectivity[2];  // of even and odd measurements
     i64 totals[8];
