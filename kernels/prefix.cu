@@ -74,16 +74,19 @@ struct Overload {
 };
 
 // changed[v] += by how much v's move, after all of better rank, changes the overload of its parts. A block a part: its
-// halves are put in order by a bit for each rank; where that has no room in shared memory the block goes through all moves.
+// halves are put in order by a bit for each rank, in lists' memory and that of the tables, which are zeroed again; where
+// that has no room the block goes through all moves.
 __device__ __noinline__ void change_overload(const Work& work) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i64 n_moves = n_moves_of(work);
+    const i64 n_moves = n_moves_of(work), n_words = desk.n_bytes(Team::of_block()) / 4, most_words = n_words + in.table_words;
+    i64 used = 0;
     for (i64 p = blockIdx.x; p < in.n_parts; p += gridDim.x) {
         const i64 n = work.n_in()[p], first = desk.first_ins[p];
         if (n == 0) continue;
         Overload part(work, p);
-        const i32* halves = put_in_order(work, in.halves + first, n, [](i32 half) { return half >> 1; });
+        const i32* halves = put_in_order(work, in.halves + first, n, most_words, [](i32 half) { return half >> 1; });
+        if (halves != nullptr) used = larger(used, words_to_order(work, n));
         if (halves != nullptr) {
             for (i64 base = 0; base < n; base += blockDim.x) {
                 const i64 i = base + threadIdx.x;
@@ -97,6 +100,8 @@ __device__ __noinline__ void change_overload(const Work& work) {
         }
         __syncthreads();
     }
+    for (i64 w = n_words + threadIdx.x; w < used; w += blockDim.x) reinterpret_cast<u32*>(desk.lists)[w] = 0;
+    __syncthreads();
 }
 
 // What a share of the moves by rank changes of overload and saves, and of its prefixes the best one, if there is any:

@@ -118,13 +118,16 @@ __device__ __noinline__ void rank_all(Work& work) {
     }
 }
 
-// The n items of a list by the rank of their nodes, in shared memory, by a bit for each rank; null where that has no room.
-// By a block.
+// Words of shared memory that it takes to put n items in order.
+__device__ __forceinline__ i64 words_to_order(const Work& work, i64 n) { return 2 * ((n_moves_of(work) + 31) >> 5) + n; }
+
+// The n items of a list by the rank of their nodes, in shared memory from `lists` on, of which so many words may be used,
+// by a bit for each rank; null where that has no room. By a block.
 template <class Node>
-__device__ __forceinline__ const i32* put_in_order(const Work& work, const i32* list, i64 n, Node node_of) {
+__device__ __forceinline__ const i32* put_in_order(const Work& work, const i32* list, i64 n, i64 most_words, Node node_of) {
     const Desk& desk = work.desk;
     const i64 n_words = (n_moves_of(work) + 31) >> 5;
-    if (4 * (2 * n_words + n) > desk.n_bytes(Team::of_block())) return nullptr;
+    if (words_to_order(work, n) > most_words) return nullptr;
     u32 *bits = reinterpret_cast<u32*>(desk.lists), *before = bits + n_words;
     i32* ordered = reinterpret_cast<i32*>(before + n_words);
 #pragma unroll 1

@@ -50,7 +50,7 @@ __device__ __noinline__ void list_winners(const Work& work) {
 template <class Amount, class Take>
 __device__ __forceinline__ void accept_ranked(const Work& work, const i32* list, i64 n, const i64* most, Amount amount, Take take) {
     if (n == 0) return;
-    const i32* ordered = put_in_order(work, list, n, [](i32 v) { return v; });
+    const i32* ordered = put_in_order(work, list, n, work.desk.n_bytes(Team::of_block()) / 4, [](i32 v) { return v; });
     if (ordered == nullptr) {
         accept_prefix(work, list, n, most, amount, take);
         return;

@@ -278,6 +278,16 @@ def test_all_moves_by_rank(gpu: GpuEngine, blocks: int, monkeypatch: pytest.Monk
         assert (found == refined(CpuEngine(), *asked, rounds=3)).all()
 
 
+def test_moves_of_a_part_that_fill_the_memory_of_tables(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are zero again afterwards."""
+    monkeypatch.setattr(gpu_rounds, "_WARP_BYTES", 600)
+    level = twins.random_level(np.random.default_rng(4), n_nodes=2000, n_nets=2500, mean_pins=4)
+    asked = (level, 3, 30, RefinementConfig(scheme="sequence", temperature=1.0))
+    assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_empty_parts_are_left_out(
     gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
