@@ -39,7 +39,7 @@ __device__ __noinline__ void take_back(const Fine& f, const Graph& g, const Scra
 
 // What a turn counts.
 struct Tally {
-    u32 n_moved, n_queued, n_losers;
+    u32 n_moved, n_queued, n_losers, n_chosen;
     Marked marked;
     i32 failed_in;  // the turn, if a move into some part gained less than thought
     i64 gained;
@@ -117,7 +117,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         u16 *players = t.players + (turn & 1) * g.n, *next = t.players + (~turn & 1) * g.n;
         u32 *n_players = lengths + (turn & 1), *n_next = lengths + (~turn & 1);
         if (threadIdx.x == 0) {
-            tally = {0, 0, 0, {0, 0}, -1, 0};
+            tally = {0, 0, 0, 0, {0, 0}, -1, 0};
             *n_next = 0;
         }
         look_at_nodes(g, s, t, turn == 0, n_queued, players, n_players);
@@ -170,21 +170,18 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
             if (!is_taken(t, best, t.parts[v]) && !is_taken(t, best, t.wishes[v])) ask_for_both(t, second, v);
         }
         __syncthreads();
-        i32 whose = 0;  // the warps share them
         #pragma unroll 1
-        for (i32 base = 0; base < n_in; base += 32) {
-            // That one is in the part where it was is true of those only that no other warp has moved; for them it does not matter.
+        for (i32 base = threadIdx.x - lane; base < n_in; base += blockDim.x) {
             const i32 v = base + lane < n_in ? next[base + lane] : 0, a = t.parts[v], b = t.wishes[v];
-            u32 chosen = __ballot_sync(ALL_LANES, base + lane < n_in && (is_best(best, v, a, b) || is_best(second, v, a, b)));
-            #pragma unroll 1
-            for (; chosen != 0; chosen &= chosen - 1) {
-                const bool own_one = whose == warp_index();
-                whose = whose + 1 == n_warps() ? 0 : whose + 1;
-                if (!own_one) continue;
-                const i32 one = __ffs(chosen) - 1;
-                const i32 its = __shfl_sync(ALL_LANES, v, one), from = __shfl_sync(ALL_LANES, a, one), to = __shfl_sync(ALL_LANES, b, one);
-                try_move(f, g, s, t, t.keys[its], from, to, turn, n_moved, tally);
-            }
+            const bool chosen = base + lane < n_in && (is_best(best, v, a, b) || is_best(second, v, a, b));
+            const i32 place = place_in(&tally.n_chosen, chosen);
+            if (chosen) t.queue[place] = static_cast<u16>(v);  // nobody else needs the queue now
+        }
+        __syncthreads();
+        #pragma unroll 1
+        for (i32 i = warp_index(); i < static_cast<i32>(tally.n_chosen); i += n_warps()) {
+            const i32 v = t.queue[i];
+            try_move(f, g, s, t, t.keys[v], t.parts[v], t.wishes[v], turn, n_moved, tally);
         }
         __syncthreads();
         #pragma unroll 1
