@@ -31,7 +31,7 @@ SEARCH_BYTES = 136 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
 three and a half times their raw pins' bytes."""
 
-LEAST_POOL = 160 << 20
+LEAST_POOL = 40 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
@@ -43,7 +43,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
-        planned_bytes: that the work takes, the search apart.
+        planned_bytes: that the pool may keep, the search apart; needed_bytes: that the work takes.
         search_bytes: the most that the search of the coarsest level takes; it does with less, too.
         search_threads: of a block there.
 
@@ -56,6 +56,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
     kept_pins: int = KEPT_PINS
     kept_share: int = 4
     planned_bytes: int = 0
+    needed_bytes: int = 0
     search_bytes: int = SEARCH_BYTES
     search_threads: int = 1024
 
@@ -98,7 +99,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
-        self.device.planned = str(plan)
+        self.device.planned, self.needed_bytes = str(plan), plan.needed
         self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
         self.planned_bytes = plan.most
         self.device.keep_within(max(plan.most, LEAST_POOL))
@@ -163,7 +164,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRound
         return self.bring(level).without_lists(self.xp)
 
     def keep_memory(self) -> None:
-        """The pool keeps what is freed, as far as it is planned."""
+        """Keep no more freed memory than the work needs: levels are small, also where neurons are many."""
+        self.planned_bytes = self.needed_bytes
+        self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
 
     def tidy(self) -> None:
         """Forget what was kept for a level."""
