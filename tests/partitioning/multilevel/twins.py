@@ -350,7 +350,7 @@ Step = Callable[[Any, Level, np.random.Generator], Results]
 def step_merge(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     """Pairwise merging, empty parts included, where much and where little fits together."""
     found: Results = {}
-    host, n_parts = engine.download(level), max(level.n_nodes // 2, 2)
+    host, n_parts = engine.download(level), min(max(level.n_nodes // 2, 2), 300)
     parts = engine.from_host(rng.integers(0, n_parts, level.n_nodes).astype(np.int32))
     for n_final in (3, 12):
         limits = engine.from_host(random_limits(rng, host, n_final))
