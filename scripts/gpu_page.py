@@ -59,7 +59,7 @@ def tables(record: Record) -> str:
     for run, factor, ratio in zip(runs, faster, ratios, strict=True):
         lines.append(
             f"| {run['network']} | {run['parts']} ({run['peer_parts']}) | {ratio:.3f} "
-            f"| {run['core_ms']:.0f} | {run['peer_ms']:,.0f} | {factor:.1f} "
+            f"| {run['core_ms']:.{int(run['core_ms'] < 100)}f} | {run['peer_ms']:,.0f} | {factor:.1f} "
             f"| {run['memory_mib']:,.0f} | {run['peer_mib']:,.0f} |"
         )
     lines += [
@@ -113,11 +113,17 @@ def figure(record: Record) -> Figure:
                 fillstyle="full" if filled else "none",
                 label=f"{label}, {kind}",
             )
-    for i, run in enumerate(runs):
+    for i, run in enumerate(runs):  # names in turn above and below; those of neighbours part
+        crowded = any(other["pins"] < 2 * run["pins"] for other in runs[i + 2 : i + 3])
+        follows = i > 1 and run["pins"] < 2 * runs[i - 2]["pins"]
         axes.annotate(
-            run["network"], (run["pins"], run["core_ms"]), xytext=(0, 6 if i % 2 else -12),
-            textcoords="offset points", ha="center", fontsize=7,
-        )  # fmt: skip
+            run["network"],
+            (run["pins"], run["core_ms"]),
+            xytext=(0, 6 if i % 2 else -12),
+            textcoords="offset points",
+            ha="right" if crowded else "left" if follows else "center",
+            fontsize=7,
+        )
     axes.set(xscale="log", yscale="log", xlabel="pins", ylabel="core time (ms)")
     axes.margins(0.12, 0.15)
     axes.grid(alpha=0.3)
