@@ -479,6 +479,7 @@ class CpuEngine(CpuCompression):
         """The coarse level without lists by destination (see :meth:`shed`); needs none either."""
         if level.n_pins <= SMALL_PINS:
             return contract_small(level, clusters, n_clusters)
+        self.tidy()  # what rounds left behind
         offsets, pins = _csr.contract(level.net_offsets, level.net_pins, clusters, n_clusters)
         return self.merge_nets(level, offsets, pins, clusters, n_clusters)
 
