@@ -108,42 +108,21 @@ def replay_moves(
         for i in range(n):
             v = movers[i]
             a, b, rank = parts[v], targets[v], np.int64(ranks[v])
-            if last[a] == rank + 1 and rank < first[a]:
-                worth = weight - sources[a]
+            ends = last[a] == rank + 1 and rank < first[a]
+            begins = first[b] == rank and last[b] <= rank
+            for side in range(2):
+                if not (begins if side else ends):
+                    continue
+                p, sign, loads = (b, -1, incoming) if side else (a, 1, outgoing)
+                worth = weight - sources[p]
                 if sends:
-                    worth -= brought(
-                        source_nodes,
-                        source_weights,
-                        source_offsets[g],
-                        source_offsets[g + 1],
-                        parts,
-                        targets,
-                        ranks,
-                        a,
-                        rank,
-                    )
-                gains[v] += worth
+                    begin, end = source_offsets[g], source_offsets[g + 1]
+                    moves = (parts, targets, ranks)
+                    worth -= brought(source_nodes, source_weights, begin, end, *moves, p, rank)
+                gains[v] += sign * worth
                 if with_loads:
                     for c in range(n_distinct):
-                        outgoing[v, c] += counts[g, c]
-            if first[b] == rank and last[b] <= rank:
-                worth = weight - sources[b]
-                if sends:
-                    worth -= brought(
-                        source_nodes,
-                        source_weights,
-                        source_offsets[g],
-                        source_offsets[g + 1],
-                        parts,
-                        targets,
-                        ranks,
-                        b,
-                        rank,
-                    )
-                gains[v] -= worth
-                if with_loads:
-                    for c in range(n_distinct):
-                        incoming[v, c] += counts[g, c]
+                        loads[v, c] += counts[g, c]
         if sends:
             for j in range(source_offsets[g], source_offsets[g + 1]):
                 v = source_nodes[j]

@@ -43,7 +43,8 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
     by_fm = searched and len(levels) == exact and wants_fm(run, n_coarse)
     with run.clock("refinement"):
         if by_fm:
-            start = refine_by_fm(run, [(_spread(run, levels, one), n) for one, n in firsts], seed)
+            fine = [(levels.spread(run.engine.from_host(one)), n) for one, n in firsts]
+            start = refine_by_fm(run, fine, seed)
             parts = start.parts
         else:
             parts, start = uncoarsen(
@@ -97,14 +98,6 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
         parts = project(xp, parts, clusters, levels.n_nodes(depth))
     parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
     return complete(run, parts, start.n_parts, seed)
-
-
-def _spread(run: Run, levels: Hierarchy, parts: Array) -> Any:
-    """Parts of the finest level's nodes, by those of the coarsest (int32[n_nodes], on the host)."""
-    fine = run.engine.from_host(parts)
-    for clusters in reversed(levels.maps):
-        fine = fine[clusters]
-    return fine
 
 
 def hurry(run: Run, levels: Hierarchy, parts: Array, n_parts: int, seed: int) -> State | None:

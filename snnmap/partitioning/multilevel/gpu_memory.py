@@ -58,7 +58,6 @@ class Plan(NamedTuple):
     Attributes:
         lean, short: bytes at the peak in either mode.
         raw: bytes of all pins, those of each source apart.
-        modes: both modes.
         free: bytes that arrays may take now.
         network: its size in words.
         device: its name.
@@ -67,7 +66,6 @@ class Plan(NamedTuple):
     lean: int
     short: int
     raw: int
-    modes: tuple[Mode, Mode]
     free: int
     network: str
     device: str
@@ -94,7 +92,7 @@ class Plan(NamedTuple):
     @property
     def mode(self) -> Mode:
         """Lean where that fits, else short."""
-        return self.modes[self.lean > self.free]
+        return MODES[self.lean > self.free]
 
     def __str__(self) -> str:
         lean, short, free = (_gib(n) for n in (self.lean, self.short, self.free))
@@ -124,7 +122,6 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
         needed_bytes(level, MODES[0], work),
         needed_bytes(level, MODES[1], work),
         raw_bytes(level),
-        MODES,
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
         device,

@@ -73,6 +73,12 @@ class Hierarchy:
         self._sizes.append(level.n_nodes)
         self.maps.append(clusters)
 
+    def spread(self, parts: Array) -> Array:
+        """int32[n_nodes]: parts of the finest nodes, by those of the coarsest."""
+        for clusters in reversed(self.maps):
+            parts = parts[clusters]
+        return parts
+
     def n_nodes(self, depth: int) -> int:
         """Nodes of a level."""
         return self._sizes[depth - 1] if depth else self._finest.slim.n_nodes

@@ -167,6 +167,10 @@ class Search:
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if depth:
                 parts = parts[clusters]
+        return self.judge(parts, n_parts)
+
+    def judge(self, parts: Array, n_parts: int) -> Individual:
+        """A partition with its cost, its parts numbered without gaps (in place)."""
         n_left, connectivity, over = ki.judge(tuple(self.level), parts, n_parts, self.limits)
         return self.weigh([parts], np.array([[n_left, connectivity, *over]]))[0]
 
@@ -188,14 +192,10 @@ class Search:
 
     def polish(self, parts: Array, n_parts: int, seed: int) -> Individual:
         """Nodes of a partition move one by one; what comes of it, or the partition if that is better."""
-        sides = []
-        for moves in (False, True):
-            own, n_own = parts.copy(), n_parts
-            if moves:
-                how = (self.fine_prices, self.config.passes, self.config.deep_patience, seed)
-                ki.refine(tuple(self.level), own, n_own, self.limits, self.totals, *how)
-            n_left, connectivity, over = ki.judge(tuple(self.level), own, n_own, self.limits)
-            sides += self.weigh([own], np.array([[n_left, connectivity, *over]]))
+        moved = parts.copy()
+        how = (self.fine_prices, self.config.passes, self.config.deep_patience, seed)
+        ki.refine(tuple(self.level), moved, n_parts, self.limits, self.totals, *how)
+        sides = self.judge(parts.copy(), n_parts), self.judge(moved, n_parts)
         return min(sides, key=lambda one: one.cost)
 
     def count_parts(self) -> int:

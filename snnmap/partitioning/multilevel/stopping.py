@@ -123,10 +123,8 @@ def secure(
     for state, is_finest in candidates():
         if not state.valid or (max_parts is not None and state.n_parts > max_parts):
             continue
-        fine = state.parts
         if is_finest:
             return state
-        for clusters in reversed(levels.maps):
-            fine = fine[clusters]
+        fine = levels.spread(state.parts)
         return weigh(engine, levels.level(0), limits, fine, state.n_parts)
     return None
