@@ -13,7 +13,7 @@
 
 // What all individuals of a launch share.
 struct Settings {
-    i64 patience, passes, n_coarse_prices, n_fine_prices;
+    i64 passes, patience, turns, n_coarse_prices, n_fine_prices;
     const double* factors;  // coarse prices, then fine ones
     const i64* totals;
 };
@@ -35,7 +35,7 @@ __device__ __noinline__ void refine(const Fine& f, const Graph& g, const Scratch
             ++seed;
             __syncthreads();
             const bool last = i == n_factors - 1 && pass == o.passes - 1;
-            if (matched_pass(f, g, s, t, o.patience, !last) <= worth / 1000) break;
+            if (matched_pass(f, g, s, t, o.patience, o.turns, !last) <= worth / 1000) break;
         }
     }
     clear_gains(g, s, t);
@@ -86,11 +86,10 @@ __device__ i32 overlay(const Fine& f, const Scratch& s, const i32* first, const 
     return n;
 }
 
-// Refines the parts of the nodes while those of a cluster move together.
-__device__ void refine_clusters(const Fine& f, const Graph& fine, Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
-                                const i32* clusters, i32 n, i64 seed) {
+// Refines the parts of the nodes while those of a cluster, a node of s.coarse, move together.
+__device__ void refine_clusters(const Fine& f, const Scratch& s, Table& t, i64* prices, const Settings& o, i32* parts,
+                                const i32* clusters, i64 seed) {
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) s.coarse_parts[clusters[v]] = parts[v];
-    contract(f, fine, {clusters}, n, s.coarse, s, t.keys.as<u32>());
     refine(f, s.coarse, s, t, prices, o, s.coarse_parts, o.factors, o.n_coarse_prices, seed);
     for (i64 v = threadIdx.x; v < f.n; v += blockDim.x) parts[v] = s.coarse_parts[clusters[v]];
     __syncthreads();
@@ -151,27 +150,48 @@ extern "C" __global__ void prepare_search(FINE_ARGUMENTS, const i64* node_offset
     }
 }
 
+// Levels for new partitions, each contracted by a block: a step is a row of `maps`, its number of clusters, and the depth
+// of that level. Block i leaves that of step i where it would have its own contracted level in `make_individuals`, which has the
+// same `clear` (zero before and after) and `memory`. Dynamic shared memory: 2 (n + 1) words.
+extern "C" __launch_bounds__(1024, 1) __global__ void contract_steps(
+    FINE_ARGUMENTS, i32* source_nets, const unsigned char* prepared, const i32* maps, const i64* steps, i64 most_parts,
+                     unsigned char* clear, i64 clear_each, unsigned char* memory, i64 memory_each) {
+    DYNAMIC_SHARED(shared);
+    __shared__ Fine f;
+    __shared__ Graph fine;
+    __shared__ Scratch s;
+    if (threadIdx.x == 0) {
+        f = FINE;
+        unsigned char* lists = const_cast<unsigned char*>(prepared);
+        fine = cut_graph(lists, f);
+        s = cut_scratch(clear + blockIdx.x * clear_each, memory + blockIdx.x * memory_each, f, most_parts);
+    }
+    __syncthreads();
+    const i64* step = steps + 3 * blockIdx.x;
+    contract(f, fine, {maps + step[0] * n}, static_cast<i32>(step[1]), s.coarse, s, reinterpret_cast<u32*>(shared));
+}
+
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
 // the second, the second). With parents (addresses of their parts) an offspring of both; else the second is the row of `maps`
-// with the parts to start with, and a step is a row of `maps`, its number of clusters, and the depth of that level.
+// with the parts to start with. `are_ready`: whether `contract_steps` has contracted the levels of all steps; those have no parents then.
 // `clear` is zero before and after. `has_near`: whether shared memory has room to keep which parts are near to a node.
 // A block works through a few thousand nodes in shared memory and the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
     FINE_ARGUMENTS, i32* source_nets, const unsigned char* prepared, const i64* tasks, i64 n_tasks,
-                     const i32* maps, const i64* steps, i64 patience, i64 passes, const double* factors,
+                     const i32* maps, const i64* steps, i64 passes, i64 patience, i64 turns, const double* factors,
                      i64 n_coarse_prices, i64 n_fine_prices, i64 spare_parts, i64 max_parts, i64 most_parts,
                      const i64* limits, const i64* totals, i32* made, i64* results, unsigned char* clear, i64 clear_each,
-                     unsigned char* memory, i64 memory_each, i64 has_near) {
+                     unsigned char* memory, i64 memory_each, i64 has_near, i64 are_ready) {
     DYNAMIC_SHARED(shared);
     __shared__ i64 prices[N_LOADS], own_limits[N_LOADS];
     __shared__ Fine f;  // what is the same for all threads need not be in their registers
     __shared__ Graph fine;
     __shared__ Scratch s;
     __shared__ Table t;
-    const Settings o = {patience, passes, n_coarse_prices, n_fine_prices, factors, totals};
+    const Settings o = {passes, patience, turns, n_coarse_prices, n_fine_prices, factors, totals};
+    unsigned char* rest = const_cast<unsigned char*>(prepared);
     if (threadIdx.x == 0) {
         f = FINE;
-        unsigned char* rest = const_cast<unsigned char*>(prepared);
         fine = cut_graph(rest, f);
         fine.n = static_cast<i32>(n);
         s = cut_scratch(clear + blockIdx.x * clear_each, memory + blockIdx.x * memory_each, f, most_parts);
@@ -205,13 +225,25 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_individuals(
             const i32 n_blocks = overlay(f, s, first, second, task[1], task[5]);
             for (i64 v = threadIdx.x; v < n; v += blockDim.x) parts[v] = first[v];
             __syncthreads();
-            if (n_blocks < n && n_blocks > t.n_parts * 5 / 4)
-                refine_clusters(f, fine, s, t, prices, o, parts, s.clusters, n_blocks, seed + 1);
+            if (n_blocks < n && n_blocks > t.n_parts * 5 / 4) {
+                contract(f, fine, {s.clusters}, n_blocks, s.coarse, s, t.keys.as<u32>());
+                refine_clusters(f, s, t, prices, o, parts, s.clusters, seed + 1);
+            }
         }
         for (i64 v = threadIdx.x; task[4] == 0 && v < n; v += blockDim.x) parts[v] = maps[task[6] * n + v];
         __syncthreads();
-        for (const i64* step = steps + 3 * task[2]; step < steps + 3 * (task[2] + task[3]); step += 3)
-            refine_clusters(f, fine, s, t, prices, o, parts, maps + step[0] * n, static_cast<i32>(step[1]), seed + step[2]);
+        for (i64 number = task[2]; number < task[2] + task[3]; ++number) {
+            const i64* step = steps + 3 * number;
+            const i32 n_clusters = static_cast<i32>(step[1]);
+            if (!are_ready) {
+                contract(f, fine, {maps + step[0] * n}, n_clusters, s.coarse, s, t.keys.as<u32>());
+            } else if (threadIdx.x == 0) {
+                rest = memory + number * memory_each;
+                s.coarse = cut_graph(rest, f);
+                s.coarse.n = n_clusters;
+            }
+            refine_clusters(f, s, t, prices, o, parts, maps + step[0] * n, seed + step[2]);
+        }
         set_parts(t, smaller(task[1] + spare_parts, larger(max_parts, task[1])));
         refine(f, fine, s, t, prices, o, parts, factors + n_coarse_prices, n_fine_prices, seed);
         judge(f, fine, s, t, parts, results + i * (2 + N_LOADS));

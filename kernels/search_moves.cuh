@@ -92,7 +92,7 @@ __device__ __forceinline__ void try_move(const Fine& f, const Graph& g, const Sc
 // One pass of moves, many a turn (see `matched_pass` of the twin); returns what it gained. The tables are
 // true afterwards only if they are `needed`. All of a turn is inlined: a call would save the registers of all threads.
 __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Scratch& s, const Table& table, i64 patience,
-                                         bool needed) {
+                                         i64 turns, bool needed) {
     __shared__ Tally tallies[2];  // of even and odd turns
     __shared__ u32 lengths[2];    // of the players' lists
     __shared__ i64 tops[32];
@@ -112,7 +112,7 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
     i32 n_moved = 0, n_kept = 0, n_queued = g.n;
     i64 current = 0, most = 0;
     #pragma unroll 1
-    for (i32 turn = 0;; ++turn) {
+    for (i32 turn = 0; n_moved - n_kept <= patience && turn < turns; ++turn) {
         Tally& tally = tallies[turn & 1];
         u16 *players = t.players + (turn & 1) * g.n, *next = t.players + (~turn & 1) * g.n;
         u32 *n_players = lengths + (turn & 1), *n_next = lengths + (~turn & 1);
@@ -122,7 +122,6 @@ __device__ __noinline__ i64 matched_pass(const Fine& f, const Graph& g, const Sc
         }
         look_at_nodes(g, s, t, turn == 0, n_queued, players, n_players);
         __syncthreads();
-        if (n_moved - n_kept > patience) break;
         i64 *best = t.best + 2 * (turn & 1) * k, *second = best + k;
         const i32 n_listed = static_cast<i32>(*n_players);
         #pragma unroll 1

@@ -18,11 +18,12 @@ from snnmap.partitioning.multilevel._kernels_search import (
 
 
 @njit(cache=True, nogil=True)
-def refine(level, parts, n_parts, limits, totals, factors, passes, patience, seed):
+def refine(level, parts, n_parts, limits, totals, factors, passes, patience, turns, seed):
     """Passes at each price in turn; `parts` (int32[n_nodes]) changes in place.
 
-    A pass that gains less than a thousandth of the connectivity is the last at its price. `factors`
-    (float64) are in units of the average worth of what each of `totals` (int64[n_loads]) counts.
+    A pass (see `matched_pass` for `patience` and `turns`) that gains less than a thousandth of the
+    connectivity is the last at its price. `factors` (float64) are in units of the average worth of what
+    each of `totals` (int64[n_loads]) counts.
     """
     shape = (len(level[10]), n_parts)
     pins = np.zeros(shape, np.int32)
@@ -39,7 +40,7 @@ def refine(level, parts, n_parts, limits, totals, factors, passes, patience, see
             prices[i] = np.int64(worth * factor / max(totals[i], 1))
         for _ in range(passes):
             gain = matched_pass(
-                level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
+                level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience, turns
             )  # fmt: skip
             seed += 1
             if gain <= worth // 1000:

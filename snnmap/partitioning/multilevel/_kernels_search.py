@@ -335,7 +335,7 @@ def choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen):
 
 @njit(cache=True, nogil=True, inline="always")  # has one caller
 def matched_pass(
-    level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience
+    level, parts, pins, sources, loads, gains, looped, alone, limits, prices, seed, patience, turns
 ):
     """One pass of moves by the soft objective; returns what it gained.
 
@@ -344,7 +344,7 @@ def matched_pass(
     where none of these is. So moves of one turn concern different parts, and their gains add up exactly.
     Each gain is checked again before; where one was too high, all in play that want the same part are
     looked at again. Every node moves once, the best prefix of turns stays; `patience` moves without a
-    new best end the pass.
+    new best end the pass, or so many `turns`.
     """
     net_offsets, net_pins, source_offsets, source_nodes, _, node_offsets, node_nets = level[:7]
     out_offsets, out_nets = level[7:9]
@@ -375,12 +375,10 @@ def matched_pass(
     current = np.int64(0)
     best = np.int64(0)
     turn = 0
-    while True:
+    while n_moved - n_kept <= patience and turn < turns:
         find_moves(queue, queued, state, prices, seed, wishes, found, False)
         for i in range(queued):
             set_key(keys, crests, queue[i], found[i])
-        if n_moved - n_kept > patience:
-            break
         n_in_play, n_chosen = choose_matched(keys, crests, parts, wishes, firsts, in_play, chosen)
         if n_in_play == 0:
             break

@@ -69,13 +69,14 @@ class SearchConfig:
         shrink: a coarsening step stops at this share of the nodes.
         growth: a cluster weighs at most this many average nodes.
         hierarchies: of clusters, from which new partitions start.
-        passes, patience: passes at each price, and moves without a new best that end one.
+        passes, patience, turns: passes at each price; moves without a new best, or turns (of many moves
+            each), that end one.
         coarse_prices, fine_prices: prices of overload in turn, in units of its average worth.
         spare_parts: empty parts that refinement at the finest level may fill.
         fill: clusters fill parts to a share of the limits in this range, another in each hierarchy.
         overload_price: price by which partitions are compared.
         deep: offspring on levels of more nodes than this are made through several levels, and every new
-            partition has a hierarchy of its own.
+            partition has a hierarchy of its own; passes may take any number of turns.
         deep_growth, deep_patience, deep_generations: growth, patience and generations there.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
@@ -91,7 +92,8 @@ class SearchConfig:
     growth: float = 4.0
     hierarchies: int = 4
     passes: int = 1
-    patience: int = 5
+    patience: int = 8
+    turns: int = 14
     coarse_prices: tuple[float, ...] = (0.5, 2.0)
     fine_prices: tuple[float, ...] = (2.0, 4096.0)
     spare_parts: int = 1

@@ -269,7 +269,7 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
 
 
 def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
-    """([parts of the coarsest level on the host, their number], whether they were searched).
+    """([parts of the coarsest level on the host or the device, their number], whether they were searched).
 
     The best first; there are others only of a search. No more parts than allowed, but some may be too full.
     """
@@ -281,7 +281,7 @@ def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array,
             return parts, n_parts
         sizes = np.zeros(n_parts, np.int64)
         np.add.at(sizes, parts, run.engine.to_host(level.resources[:, 0]))
-        return fold_parts(parts, sizes, most)
+        return fold_parts(run.engine.to_host(parts), sizes, most)
 
     return [fold(*one) for one in found], searched
 
@@ -293,12 +293,13 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, i
     if small(level, config):
         knobs = config.search
         hunt = run.engine.searcher(level, problem.limits, knobs, problem.max_parts)
+        draw = np.random.default_rng(seed)  # while a device makes hierarchies
         if level.n_pins * hunt.count_parts() <= knobs.most_work:
             total = knobs.newcomers + hunt.generations * knobs.batch
             progress.start("searching", total, "partitions")
-            found = hunt.run(seed, progress)
+            found = hunt.run(draw, progress)
             progress.finish()
-            return [(run.engine.to_host(one.parts), one.n_parts) for one in found], True
+            return [(one.parts, one.n_parts) for one in found], True
     if run.keep_parts(level.n_nodes):
         return [(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
     if level.n_nodes > config.merge_at_most:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from snnmap.partitioning.multilevel.device import Device, word
 from snnmap.partitioning.multilevel.gpu_rows import defines_of, largest_power
 from snnmap.partitioning.multilevel.level import Level, contract_small
 from snnmap.partitioning.multilevel.search import ENOUGH, Search
-from snnmap.partitioning.multilevel.upload import Uploader
+from snnmap.partitioning.multilevel.upload import Uploader, send_together
 
 Array = Any  # cupy.ndarray
 
@@ -37,18 +35,28 @@ class Starts:
     """The hierarchies that were made so far.
 
     Attributes:
-        known: what partitions start with, by the number of the hierarchy.
         maps: int32[n_rows, n_nodes] on the device, a cluster or part of each node.
     """
 
     def __init__(self, device: Device, upload: Uploader, search: Search, threads: int):
         """`search`: of a level on the device; `threads`: of a block."""
-        self.known: dict[int, Start] = {}
+        self._known: dict[int, Start] = {}
+        self._pending: list[tuple[list[int], int, int, Array]] = []
         self.maps: Array = device.xp.empty((0, search.level.n_nodes), device.xp.int32)
         self._device, self._upload, self._search, self._threads = device, upload, search, threads
 
+    @property
+    def known(self) -> dict[int, Start]:
+        """What partitions start with, by the number of the hierarchy; all that are being made are waited for."""
+        for numbers, first, most, counts in self._pending:
+            rows = self._device.xp.asnumpy(counts).reshape(len(numbers), most).tolist()
+            for i, (number, row) in enumerate(zip(numbers, rows, strict=True)):
+                self._known[number] = self._start(first + i * most, [c for c in row if c])
+        self._pending.clear()
+        return self._known
+
     def make(self, numbers: list[int]) -> None:
-        """Make these hierarchies."""
+        """Start making these hierarchies."""
         if not numbers:
             return
         device, search, xp = self._device, self._search, self._device.xp
@@ -57,23 +65,27 @@ class Starts:
         n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
         plans = [search.narrow(number) for number in numbers]
         maps = xp.empty((len(numbers) * most, n), xp.int32)
-        counts = xp.zeros((len(numbers), most), xp.int64)
         crews = min(len(numbers), device.multiprocessors)
+        state = xp.zeros(crews * _STATE_WORDS + len(numbers) * most, xp.int64)
+        counts = state[crews * _STATE_WORDS :]
+        limits, seeds = send_together(
+            self._upload, [limits for limits, _ in plans], [seed for _, seed in plans]
+        )
         n_slots, shared, scratch = self._bytes()
         args = (
             *level,
             *sizes,
             len(numbers),
             crews,
-            self._upload(np.stack([limits for limits, _ in plans])),
-            self._upload(np.array([seed for _, seed in plans], np.int64)),
+            limits,
+            seeds,
             int(search.totals[0]),
             int(search.largest[0]),
             word(config.growth),
             word(config.shrink),
             n_slots,
             most,
-            xp.zeros(crews * _STATE_WORDS, xp.uint64),
+            state,
             xp.empty(crews * scratch, xp.uint8),
             scratch,
             shared,
@@ -84,8 +96,7 @@ class Starts:
         device.launch_together(kernel, device.multiprocessors, self._threads, args, shared)
         first = len(self.maps)
         self.maps = xp.concatenate([self.maps, maps]) if first else maps
-        for i, (number, row) in enumerate(zip(numbers, xp.asnumpy(counts), strict=True)):
-            self.known[number] = self._start(first + i * most, [int(c) for c in row if c])
+        self._pending.append((numbers, first, most, counts))
 
     def _start(self, first: int, counts: list[int]) -> Start:
         """The start of the hierarchy whose maps are the rows from `first` on, with so many clusters each."""

@@ -17,7 +17,7 @@ from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
-from snnmap.partitioning.multilevel.upload import Uploader
+from snnmap.partitioning.multilevel.upload import Uploader, send_together
 from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
@@ -77,9 +77,11 @@ class GpuSearch(Search):
         lists = (*level[5:10], self._source_nets, self._graph)
         device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
         self.starts = Starts(device, upload, self, threads)
+        self.starts.make(self.first_hierarchies())
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
-        arrays = (factors, np.asarray(limits, np.int64), self.totals)
-        self._factors, self._limits, self._totals = (upload(array) for array in arrays)
+        self._factors, self._limits, self._totals = send_together(
+            upload, factors.view(np.int64), limits, self.totals
+        )
 
     @staticmethod
     def suits(level: Level, config: SearchConfig) -> bool:
@@ -102,27 +104,27 @@ class GpuSearch(Search):
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
-        self.starts.make([number for number in numbers if number not in self.starts.known])
+        known = self.starts.known
+        self.starts.make([number for number in numbers if number not in known])
         return [self.starts.known[number].n_parts for number in numbers]
 
-    def create_all(self, seeds: list[int]) -> Iterator[Individual]:
+    def create_all(self, seeds: list[int]) -> Iterator[list[Individual]]:
         """New partitions, in order."""
         numbers = [seed % self.n_hierarchies for seed in seeds]
         self.coarsen_all(sorted(set(numbers)))
-        starts = self.starts
+        known = self.starts.known
         steps: list[tuple[int, int, int]] = []
-        firsts: dict[int, int] = {}
+        given: dict[int, tuple[int, ...]] = {}  # of a task, but for the seed
         for number in sorted(set(numbers)):
-            firsts[number] = len(steps)
-            steps += starts.known[number].steps
-        tasks = []
-        for seed, number in zip(seeds, numbers, strict=True):
-            start = starts.known[number]
-            steps_of = (firsts[number], len(start.steps))
-            tasks.append((seed, start.n_parts, *steps_of, 0, 0, start.row))
-        return self._make(tasks, starts.maps, steps)
+            start = known[number]
+            given[number] = (start.n_parts, len(steps), len(start.steps), 0, 0, start.row)
+            steps += start.steps
+        tasks = [(seed, *given[number]) for seed, number in zip(seeds, numbers, strict=True)]
+        return self._make(tasks, self.starts.maps, steps)
 
-    def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
+    def combine_all(
+        self, tasks: list[tuple[Individual, Individual, int]]
+    ) -> Iterator[list[Individual]]:
         """Offspring, in order; each task is two parents and a seed."""
         rows: list[tuple[int, ...]] = []
         for first, second, seed in tasks:
@@ -131,7 +133,9 @@ class GpuSearch(Search):
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
         return self._make(rows, None, [])
 
-    def run(self, seed: int, progress: Progress = SILENT) -> list[Individual]:
+    def run(
+        self, seed: int | np.random.Generator, progress: Progress = SILENT
+    ) -> list[Individual]:
         """The best partitions after the generations that the settings allow; their parts on the device."""
         found = super().run(seed, progress)
         return [one._replace(parts=one.parts.made[one.parts.row]) for one in found]
@@ -141,27 +145,33 @@ class GpuSearch(Search):
         tasks: Sequence[tuple[int, ...]],
         maps: Array | None,
         steps: list[tuple[int, int, int]],
-    ) -> Iterator[Individual]:
-        """Run the tasks (see the kernel)."""
+    ) -> Iterator[list[Individual]]:
+        """Start the tasks (see the kernel); who asks for the individuals waits for them."""
         xp, device, config = self._xp, self._device, self.config
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
         blocks, clear, scratch = self._room(min(len(tasks), device.multiprocessors), most)
+        memory = (clear, self._clear_bytes(most), scratch, self._scratch_bytes(most))
         words = -(-most // 32)  # of near parts, where there is room
         words = words if self._shared_bytes(most, words) <= _MOST_SHARED else 0
-        width = 2 + len(self.limits)
+        level, levels = (*self._fine, self._source_nets, self._graph), (maps, None)
+        ready = 0 < len(steps) <= blocks  # each is contracted in the memory of a block
+        if steps:
+            levels = (maps, self._upload(np.array(steps, np.int64)))
+        if ready:
+            kernel = device.kernel("search", "contract_steps", self._defines)
+            shared = 8 * (self.level.n_nodes + 1)
+            device.launch(
+                kernel, len(steps), (*level, *levels, most, *memory), shared, self._threads
+            )
         made = xp.empty((len(tasks), self.level.n_nodes), xp.int32)
-        results = xp.empty((len(tasks), width), xp.int64)
+        results = xp.empty((len(tasks), 2 + len(self.limits)), xp.int64)
         args = (
-            *self._fine,
-            self._source_nets,
-            self._graph,
+            *level,
             self._upload(np.array(tasks, np.int64)),
             len(tasks),
-            maps,
-            self._upload(np.array(steps, np.int64)) if steps else None,
-            config.patience,
-            config.passes,
+            *levels,
+            *self.effort,
             self._factors,
             len(config.coarse_prices),
             len(config.fine_prices),
@@ -172,18 +182,16 @@ class GpuSearch(Search):
             self._totals,
             made,
             results,
-            clear,
-            self._clear_bytes(most),
-            scratch,
-            self._scratch_bytes(most),
+            *memory,
             int(words > 0),
+            int(ready),
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
         device.launch(kernel, blocks, args, self._shared_bytes(most, words), self._threads)
         data: Any = made.data
         first, size = int(data.ptr), 4 * self.level.n_nodes
         rows = [_Row(made, i, first + i * size) for i in range(len(tasks))]
-        return iter(self.weigh(rows, xp.asnumpy(results)))
+        return (self.weigh(rows, xp.asnumpy(some)) for some in [results])
 
     def _room(self, n_blocks: int, most_parts: int) -> tuple[int, Array, Array]:
         """How many blocks have room, at most so many, and memory (uint8) for them: what is clear, and the rest.

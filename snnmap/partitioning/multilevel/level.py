@@ -79,7 +79,9 @@ class Level(NamedTuple):
 
     def without_lists(self, xp: Any) -> Level:
         """Without the nets of each node, which a transposition makes again; `xp`: array library."""
-        return self._replace(node_offsets=xp.zeros(0, xp.int64), node_nets=xp.zeros(0, xp.int32))
+        if not len(self.node_offsets):
+            return self
+        return self._replace(node_offsets=xp.empty(0, xp.int64), node_nets=xp.empty(0, xp.int32))
 
 
 def project(xp: Any, values: Array, clusters: Array, n_clusters: int) -> Array:

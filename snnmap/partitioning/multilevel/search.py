@@ -15,6 +15,7 @@ before any of them runs, so that the result does not depend on the number of thr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,9 @@ class Individual(NamedTuple):
     parts: Any
 
 
+cost_of = attrgetter("cost")
+
+
 def sum_level(level: Level) -> tuple[Array, Array]:
     """Loads (int64[n_loads]) of all nodes and nets of a level together, and the largest of a node."""
     totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
@@ -78,6 +82,10 @@ class Search:
         self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
+        # Passes at each price, moves without a new best, and turns, that end a pass.
+        self.effort = (config.passes, config.patience, config.turns)
+        if self.deep:
+            self.effort = (config.passes, config.deep_patience, UNLIMITED)
         self.n_hierarchies = config.newcomers if self.deep else config.hierarchies
         self.generations = config.deep_generations if self.deep else config.generations
         self._hierarchies: dict[int, tuple[Levels, Array, int]] = {}
@@ -162,8 +170,7 @@ class Search:
                 n_parts += config.spare_parts
                 n_parts = n_parts if most is None else min(n_parts, most)
             if depth == 0 or len(parts) > n_parts * 5 // 4:
-                patience = config.deep_patience if self.deep else config.patience
-                how = (prices, config.passes, patience, seed + depth)
+                how = (prices, *self.effort, seed + depth)
                 ki.refine(tuple(level), parts, n_parts, self.limits, self.totals, *how)
             if depth:
                 parts = parts[clusters]
@@ -181,30 +188,35 @@ class Search:
             parts: of each.
             results: int64[n, 2 + n_loads], parts, connectivity, and the sum of each overload, of each.
         """
-        connectivity, over = results[:, 1], results[:, 2:]
-        worth = connectivity[:, None] * self.config.overload_price / np.maximum(self.totals, 1)
-        costs = connectivity + (over * worth.astype(np.int64)).sum(axis=1)
-        columns = (costs, connectivity, over.sum(axis=1), results[:, 0])
-        rows = zip(*(column.tolist() for column in columns), parts, strict=True)
-        return [Individual(*row) for row in rows]
+        price, totals = self.config.overload_price, np.maximum(self.totals, 1).tolist()
+        found = []
+        for where, (n_parts, connectivity, *over) in zip(parts, results.tolist(), strict=True):
+            worth = connectivity * price  # of all there is of each load
+            extra = sum(o * int(worth / total) for o, total in zip(over, totals, strict=True) if o)
+            found.append(Individual(connectivity + extra, connectivity, sum(over), n_parts, where))
+        return found
 
     # ---------------------------------------------------------------- individuals
 
     def polish(self, parts: Array, n_parts: int, seed: int) -> Individual:
         """Nodes of a partition move one by one; what comes of it, or the partition if that is better."""
         moved = parts.copy()
-        how = (self.fine_prices, self.config.passes, self.config.deep_patience, seed)
+        how = (self.fine_prices, self.config.passes, self.config.deep_patience, UNLIMITED, seed)
         ki.refine(tuple(self.level), moved, n_parts, self.limits, self.totals, *how)
         sides = self.judge(parts.copy(), n_parts), self.judge(moved, n_parts)
-        return min(sides, key=lambda one: one.cost)
+        return min(sides, key=cost_of)
 
-    def count_parts(self) -> int:
-        """Parts that a partition of this level starts with.
+    def first_hierarchies(self) -> list[int]:
+        """What must be made to know how many parts there are.
 
         Where new partitions need (nearly) all hierarchies anyway, all are made at once.
         """
         shared = self.config.newcomers >= self.n_hierarchies and not self.deep
-        return self.coarsen_all(list(range(self.n_hierarchies if shared else 1)))[0]
+        return list(range(self.n_hierarchies if shared else 1))
+
+    def count_parts(self) -> int:
+        """Parts that a partition of this level starts with."""
+        return self.coarsen_all(self.first_hierarchies())[0]
 
     def create(self, seed: int) -> Individual:
         """A new partition."""
@@ -233,14 +245,16 @@ class Search:
         parts = (pairs // other.n_parts).astype(np.int32)
         return self.uncoarsen(levels, parts, better.n_parts, seed)
 
-    def create_all(self, seeds: list[int]) -> Iterator[Individual]:
-        """New partitions, in order."""
+    def create_all(self, seeds: list[int]) -> Iterator[list[Individual]]:
+        """New partitions, in order, as many at a time as are ready."""
         self.coarsen_all(sorted({seed % self.n_hierarchies for seed in seeds}))
-        return each_task(self.create, [(seed,) for seed in seeds])
+        return ([one] for one in each_task(self.create, [(seed,) for seed in seeds]))
 
-    def combine_all(self, tasks: list[tuple[Individual, Individual, int]]) -> Iterator[Individual]:
-        """Offspring, in order; each task is two parents and a seed."""
-        return each_task(self.combine, tasks)
+    def combine_all(
+        self, tasks: list[tuple[Individual, Individual, int]]
+    ) -> Iterator[list[Individual]]:
+        """Offspring, likewise; each task is two parents and a seed."""
+        return ([one] for one in each_task(self.combine, tasks))
 
     def join(self, level: Level, n_parts: int) -> Array:
         """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
@@ -270,42 +284,47 @@ class Search:
 
     # ---------------------------------------------------------------- the search
 
-    def run(self, seed: int, progress: Progress = SILENT) -> list[Individual]:
-        """The best partitions after the generations that the settings allow, `finalists` at most."""
-        config = self.config
-        draw = np.random.default_rng(seed)
+    def run(
+        self, seed: int | np.random.Generator, progress: Progress = SILENT
+    ) -> list[Individual]:
+        """The best partitions after the generations that the settings allow, `finalists` at most.
+
+        What a generation is made of is drawn while the one before is made: its parents are among as many
+        of the best as there were before that.
+        """
+        config, draw = self.config, np.random.default_rng(seed)
         population: list[Individual] = []
-        first: Individual | None = None
-        for one in self.create_all(draw.integers(0, 1 << 30, config.newcomers).tolist()):
-            population.append(one)
-            first = one if first is None or one.cost < first.cost else first
-            progress.advance(1, note=self.note(first))
-            if progress.expired():
-                break
-        self.select(population)
-        best = population[0]
-        for _ in range(self.generations):
-            if progress.expired():
-                break
-            parents = draw.integers(0, len(population), (config.batch, 2)).tolist()
-            seeds = draw.integers(0, 1 << 30, config.batch).tolist()
-            drawn = zip(parents, seeds, strict=True)
-            tasks = [(population[i], population[j], own) for (i, j), own in drawn]
+        best: Individual | None = None
+        made = self.create_all(draw.integers(0, 1 << 30, config.newcomers).tolist())
+        for generation in range(self.generations + 1):
+            n_parents = len(population) or min(config.newcomers, config.population)
+            last = generation == self.generations
+            drawn = [] if last else self._draw_tasks(draw, n_parents)
             costs = {one.cost for one in population}
-            for child in self.combine_all(tasks):
-                if child.cost not in costs:
-                    population.append(child)
-                    costs.add(child.cost)
-                best = child if child.cost < best.cost else best
-                progress.advance(1, note=self.note(best))
+            for some in made:
+                for one in some:
+                    if generation == 0 or one.cost not in costs:
+                        population.append(one)
+                        costs.add(one.cost)
+                best = min(some if best is None else [best, *some], key=cost_of)
+                progress.advance(len(some), note=self.note(best))
                 if progress.expired():
                     break
             self.select(population)
+            if last or progress.expired():
+                break
+            made = self.combine_all([(population[i], population[j], own) for i, j, own in drawn])
         return population[: config.finalists]
+
+    def _draw_tasks(self, draw: np.random.Generator, n: int) -> list[tuple[int, int, int]]:
+        """The parents, of the best n, and the seed of each offspring of a generation."""
+        parents = draw.integers(0, n, (self.config.batch, 2)).tolist()
+        seeds = draw.integers(0, 1 << 30, self.config.batch).tolist()
+        return [(i, j, own) for (i, j), own in zip(parents, seeds, strict=True)]
 
     def select(self, population: list[Individual]) -> None:
         """Sort by cost, and keep the best."""
-        population.sort(key=lambda one: one.cost)
+        population.sort(key=cost_of)
         del population[self.config.population :]
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,27 @@ def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:
         45,
         replace(BRIEF, passes=2, patience=9, newcomers=2, population=2, generations=1),
     )
+
+
+@pytest.mark.parametrize("newcomers", [3, 16])
+def test_new_partitions_share_the_levels_of_their_hierarchies(
+    gpu: GpuEngine, newcomers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A level is contracted in the memory of a block; where levels are more than blocks, by each for itself."""
+    started: list[str] = []
+    launch = gpu.device.launch
+
+    def note(kernel: Any, *args: Any) -> None:
+        started.append(kernel.name)
+        launch(kernel, *args)
+
+    monkeypatch.setattr(gpu.device, "launch", note)
+    monkeypatch.setattr(gpu.device, "multiprocessors", max(gpu.device.multiprocessors, 16))
+    level = random_level(np.random.default_rng(6), n_nodes=90, n_nets=70, mean_pins=5)
+    config = replace(BRIEF, newcomers=newcomers, hierarchies=2, generations=1, turns=2)
+    compare(gpu, level, 4, config)
+    assert ("contract_steps" in started) == (newcomers > 3)
+    assert started.count("make_individuals") == 2
 
 
 def test_blocks_take_turns_where_memory_is_short(

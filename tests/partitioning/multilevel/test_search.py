@@ -79,11 +79,27 @@ def test_refinement_never_makes_its_objective_worse(seed: int, n_parts: int, fac
     worth, over = measure(level, parts, n_parts, limits)
     prices = (worth * factor / np.maximum(totals, 1)).astype(np.int64)
     before = worth + int((over * prices).sum())
-    ki.refine(tuple(level), parts, n_parts, limits, totals, np.array([factor]), 3, 100, seed)
+    ki.refine(tuple(level), parts, n_parts, limits, totals, np.array([factor]), 3, 100, 99, seed)
     assert parts.min() >= 0
     assert parts.max() < n_parts
     worth, over = measure(level, parts, n_parts, limits)
     assert worth + int((over * prices).sum()) < before  # a random partition can be improved
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3])
+def test_a_pass_takes_at_most_so_many_turns(turns: int) -> None:
+    """In each of which a part gives or takes at most one node."""
+    level, n_parts = make_level(4), 6
+    limits = make_limits(level, n_parts)
+    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
+    before = np.random.default_rng(4).integers(0, n_parts, level.n_nodes).astype(np.int32)
+    parts = before.copy()
+    how = (np.array([1.0]), 1, 100, turns, 0)
+    ki.refine(tuple(level), parts, n_parts, limits, totals, *how)
+    moved = np.flatnonzero(parts != before)
+    concerned = np.bincount(np.concatenate([parts[moved], before[moved]]), minlength=n_parts)
+    assert concerned.max() <= turns
+    assert (len(moved) > 0) == (turns > 0)
 
 
 @pytest.mark.parametrize("max_parts", [None, 5])
