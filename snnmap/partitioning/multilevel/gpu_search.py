@@ -133,9 +133,7 @@ class GpuSearch(Search):
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
         return self._make(rows, None, [])
 
-    def run(
-        self, seed: int | np.random.Generator, progress: Progress = SILENT
-    ) -> list[Individual]:
+    def run(self, seed: int | np.random.Generator, progress: Progress = SILENT) -> list[Individual]:
         """The best partitions after the generations that the settings allow; their parts on the device."""
         found = super().run(seed, progress)
         return [one._replace(parts=one.parts.made[one.parts.row]) for one in found]

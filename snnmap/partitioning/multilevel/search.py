@@ -284,9 +284,7 @@ class Search:
 
     # ---------------------------------------------------------------- the search
 
-    def run(
-        self, seed: int | np.random.Generator, progress: Progress = SILENT
-    ) -> list[Individual]:
+    def run(self, seed: int | np.random.Generator, progress: Progress = SILENT) -> list[Individual]:
         """The best partitions after the generations that the settings allow, `finalists` at most.
 
         What a generation is made of is drawn while the one before is made: its parents are among as many
