@@ -57,7 +57,7 @@ __device__ __forceinline__ void move(const Work& work, i64 v) {
     const i64 a = in.parts[v], b = in.targets[v];
     i64* loads = work.loads(work.measured + 1);
     in.parts[v] = static_cast<i32>(b);
-    in.moved[v] = static_cast<i32>(work.turn) + 1;
+    in.moved[v] = (static_cast<i32>(work.turn) + 1) << 16 | static_cast<i32>(a);
     for (i32 r = 0; r < N_ADDITIVE; ++r) {
         add64(loads + a * N_LOADS + r, -work.additive(v, r));
         add64(loads + b * N_LOADS + r, work.additive(v, r));
@@ -120,7 +120,10 @@ __device__ __forceinline__ void measure_again(Work& work, const i32* movers, i64
     const Rounds& in = work.in;
     const i64 n_proposed = static_cast<i64>(work.counters().n_proposed);
 #pragma unroll 1
-    for (i64 i = work.thread(); i < n_proposed; i += work.n_threads()) in.moves[in.proposed[i]] = -1;
+    for (i64 i = work.thread(); i < n_proposed; i += work.n_threads()) {
+        const i64 v = in.proposed[i];
+        in.moves[v] = in.parts[v] * 0x10001;
+    }
     if (n != 0 && in.segments != nullptr) {
 #pragma unroll 1
         for (i64 i = Warp().index(); i < n; i += Warp().number()) list_nets_of(work, Warp(), movers[i], CHANGED);

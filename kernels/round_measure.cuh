@@ -151,7 +151,7 @@ template <class G>
 __device__ __forceinline__ bool is_touched(const Work& work, G group, i32 g) {
     bool some = false;
     const i32 now = static_cast<i32>(work.turn) + 1;
-    Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, i32 moved) { some |= moved == now; });
+    Items(work.in, g).visit(group, work.in.moved, [&](i32, i32, i32 moved) { some |= moved >> 16 == now; });
     return any_of(group, some, work.desk.scratch);
 }
 
@@ -174,23 +174,37 @@ __device__ __forceinline__ u32 touched_nets(const Work& work, Team team, const N
 }
 
 // Rows of the nets that are long, by a block each, or of those that are not; what they add to connectivity.
-// Only of nets that are touched, but for the first measurement.
+// Only of nets that are touched, but for the first measurement; or, of those of this group, only of `n_listed` ones (see
+// `update_rows`).
 // (Functions of their own keep what they know in registers.)
 template <bool HASHED, class G>
-__device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long) {
+__device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long, i64 n_listed = -1) {
     Space space = {&work.in.progress->n_entries, static_cast<u32>(work.in.piece), 0, 0};
     i64 connectivity = 0;
     const bool fresh = work.measured == 0;
     const NetList nets(work, only_long, fresh ? nullptr : work.counters().n_changed);
     const i32 some = nets.at_once(group);
     for (i64 base = some * group.index(); base < nets.n; base += some * group.number()) {
-        const u32 touched = fresh || nets.is_listed ? ~0u : touched_nets(work, group, nets, base, some);
+        const u32 touched = n_listed >= 0 || fresh || nets.is_listed ? ~0u : touched_nets(work, group, nets, base, some);
         for (i32 k = 0; k < some && base + k < nets.n; ++k) {
-            const i32 g = nets.at(base + k);
+            if (n_listed == 0) return connectivity;
+            const i32 g = n_listed > 0 ? work.in.listed[base + k] : nets.at(base + k);
+            n_listed -= n_listed > 0;
             if ((touched >> k & 1) != 0 && !nets.skips(g)) fill_row<HASHED>(work, group, g, space, connectivity);
         }
     }
     return connectivity;
+}
+
+// Rows of the nets that are not long; what they add to connectivity.
+template <bool HASHED, class G>
+__device__ __forceinline__ i64 measure_rows(const Work& work, G group) {
+    const Rounds& in = work.in;
+    if (work.measured == 0 || in.segments != nullptr || in.net_offsets[in.n_nets] < MANY_PINS * in.n_nets) return fill_rows<HASHED>(work, group, false);
+    i64 n_listed = 0;
+    const i64 connectivity = update_rows<HASHED>(work, group, n_listed);
+    group.sync();
+    return connectivity + (n_listed > 0 ? fill_rows<HASHED>(work, group, false, n_listed) : 0);
 }
 
 // The table of the parts, connectivity and loads: those of resources only at first, as moves change them.
@@ -200,9 +214,9 @@ __device__ __noinline__ void measure(const Work& work) {
     i64 connectivity = in.progress->n_long_nets != 0 ? fill_rows<false>(work, block, true) : 0;
     __syncthreads();
     if (in.slots != 0)
-        connectivity += fill_rows<true>(work, Warp(), false);
+        connectivity += measure_rows<true>(work, Warp());
     else
-        connectivity += team.warps == 1 ? fill_rows<false>(work, Warp(), false) : fill_rows<false>(work, team, false);
+        connectivity += team.warps == 1 ? measure_rows<false>(work, Warp()) : measure_rows<false>(work, team);
     __syncthreads();
     const Sums loads = work.desk.loads();
 #pragma unroll 1

@@ -38,13 +38,12 @@ __device__ __noinline__ void propose_by_warps(const Work& work, const Prices& pr
 // The same where it is kept what nodes find, whatever their nets.
 template <Kind KIND>
 __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& prices) {
-    const bool many = work.in.n_nodes > 8 * Warp().number();  // for a warp, so that asking first pays
     const auto asks = [&](i64 v) { return !rests<KIND>(work, v); };
     for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) {
         const i64 next = v + Warp().number();  // its row is on its way then
-        for (i32 i = 16 * Warp().rank(); many && next < work.in.n_nodes && i < work.in.n_parts * PLACE_WORDS; i += 512)
+        for (i32 i = 16 * Warp().rank(); next < work.in.n_nodes && i < work.in.n_parts * PLACE_WORDS; i += 512)
             PREFETCH(found_by(work.in, next, 0) + i);
-        if (!many || may_move(work, prices, static_cast<i32>(v))) propose_by_found<KIND>(work, prices, static_cast<i32>(v));
+        propose_by_found<KIND>(work, prices, static_cast<i32>(v));
     });
 }
 

@@ -1,7 +1,7 @@
 // Rounds in one launch: what each move does after all moves of better rank.
 //
-// Of the pins of a net in a part some may leave, and others arrive. While more are there than leave, nothing happens:
-// the part is closed. Where all leave, those there before a move are the leavers that do not come before it and the arrivals
+// Of the pins of a net in a part some may leave, and others arrive. While any stays, nothing happens: the part is closed, by
+// a bit. That is most of them, so that few moves are looked at further. Where all leave, those there before a move are the leavers that do not come before it and the arrivals
 // that do. So the net has none there only between the last leaver and the first arrival, if they come in that
 // order; these two moves end and begin it, and no order of the others matters.
 #ifndef SNNMAP_ROUND_REPLAY_CUH
@@ -21,6 +21,9 @@ struct Span {
     // as a pin first.)
     __device__ __forceinline__ bool lasts(u32 rank) const { return last == CLOSED || last > rank + 1 || (first != 0 && ~first <= rank); }
 };
+
+// Whether a node moves: the word of its parts, before and after.
+__device__ __forceinline__ bool is_move(i32 move) { return move >> 16 != (move & 0xFFFF); }
 
 // A source of a net that moves.
 struct Sender {
@@ -43,7 +46,7 @@ struct Senders {
     __device__ __forceinline__ Sender at(i32 i) const {
         if (list != nullptr) return list[i];
         const i32 u = sources[i], move = in.moves[u];
-        return {weights[i], move >= 0 ? static_cast<u32>(in.ranks[u]) : 0, move};
+        return {weights[i], is_move(move) ? static_cast<u32>(in.ranks[u]) : 0, move};
     }
     // The weight that those of better rank than `rank` bring to part p: of every step-th from `first` on.
     __device__ __forceinline__ i64 brought(i32 p, u32 rank, i32 first, i32 step) const {
@@ -51,101 +54,170 @@ struct Senders {
 #pragma unroll 4
         for (i32 i = first; i < n; i += step) {
             const Sender one = at(i);
-            if (one.move >= 0 && one.rank < rank) sum += ((one.to() == p) - (one.from() == p)) * one.weight;
+            if (one.rank < rank) sum += ((one.to() == p) - (one.from() == p)) * one.weight;
         }
         return sum;
+    }
+};
+
+// The parts that moves of a net's pins concern, as a group of threads knows them.
+template <bool HASHED>
+struct Openings {
+    const Rounds& in;
+    const Table<HASHED> table;
+    u32 *lasts, *firsts, *places;  // of a slot: see Span; 1 + the part's place in the row, and LISTED
+    i32* listed;                   // slots in use
+    u32 *n_listed, *stays;         // a bit for each part: whether a pin stays there
+    i32 n_words;
+
+    template <class G>
+    __device__ __forceinline__ Openings(const Work& work, G group)
+        : in(work.in),
+          table(work, group),
+          lasts(table.words),
+          firsts(lasts + table.n),
+          places(firsts + table.n),
+          listed(reinterpret_cast<i32*>(places + table.n)),
+          n_listed(work.desk.cursors + group.place()),
+          stays(reinterpret_cast<u32*>(work.desk.list(group))),
+          n_words(bit_words(work.desk.n_parts)) {}
+    static __device__ __forceinline__ i32 bit_words(i32 n_parts) { return (n_parts + 63) >> 6 << 1; }
+    template <class G>
+    __device__ __forceinline__ void begin(G group) const {
+#pragma unroll 1
+        for (i32 w = group.rank(); w < n_words; w += group.size()) stays[w] = 0;
+        if (group.rank() == 0) *n_listed = 0;
+        group.sync();
+    }
+    __device__ __forceinline__ bool closed(i32 p) const { return (stays[p >> 5] >> (p & 31) & 1) != 0; }
+    __device__ __forceinline__ void close(i32 p) const {
+        if (!closed(p)) atomicOr(stays + (p >> 5), 1u << (p & 31));
+    }
+    // A leaver or an arrival of part p.
+    __device__ __forceinline__ void note(i32 p, u32* extremes, u32 value) const {
+        if (closed(p)) return;
+        const i32 at = table.slot(p);
+        if (atomicMax(extremes + at, value) == 0 && (atomicOr(places + at, LISTED) & LISTED) == 0) listed[atomicAdd(n_listed, 1u)] = at;
+    }
+    // Pin v moves.
+    __device__ __forceinline__ void look_at(i32 v) const {
+        const i32 move = in.moves[v];
+        const u32 own = static_cast<u32>(in.ranks[v]);
+        note(move >> 16, lasts, own + 1);
+        note(move & 0xFFFF, firsts, ~own);
+    }
+    __device__ __forceinline__ Span span(i32 p) const {
+        const i32 at = closed(p) ? -1 : table.find(p);
+        return {closed(p) ? CLOSED : at < 0 ? 0 : lasts[at], at < 0 ? 0 : firsts[at]};
+    }
+    // Where the listed parts are in the net's row.
+    template <class G>
+    __device__ __forceinline__ void find_places(G group, const Row& row) const {
+#pragma unroll 1
+        for (i32 s = group.rank(); s < row.size; s += group.size()) {
+            const i32 at = table.find(in.entries[row.first + s].part);
+            if (at >= 0 && places[at] != 0) places[at] |= static_cast<u32>(s + 1);
+        }
+    }
+    template <class G>
+    __device__ __forceinline__ void end(G group, i32 n) const {
+#pragma unroll 1
+        for (i32 i = group.rank(); i < n; i += group.size()) {
+            const i32 at = listed[i];
+            lasts[at] = firsts[at] = places[at] = 0;
+            if (HASHED) table.keys[at] = 0;
+            listed[i] = 0;
+        }
+        group.sync();
     }
 };
 
 // What the moves of the pins and sources of net g do, each after all of better rank: added to `later`, and (LOADS) to the
 // distinct loads that they bring and take. A move that ends or begins the net's stay in a part changes its weight there, less
 // that of the sources that wait there then.
-// Parallel over pins and sources, twice, and over the parts where something happens.
+// Parallel over pins and sources, twice, over the moves that open parts see, and over those parts.
 template <bool LOADS, bool HASHED, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 rank = group.rank(), size = group.size();
-    const Table<HASHED> table(work, group);
-    u32 *lasts = table.words, *firsts = lasts + table.n;  // at first pins, and how many of them leave
-    u32 *places = firsts + table.n, *cursor = desk.cursors + group.place();  // 1 + place in the row, and LISTED
-    i32* listed = reinterpret_cast<i32*>(places + table.n);  // slots
-    Sender* list = reinterpret_cast<Sender*>(desk.list(group));
-    const i32 most = static_cast<i32>(desk.n_bytes(group) / sizeof(Sender));
+    const i32 rank = group.rank(), size = group.size(), lane = rank & 31, chunk = AT_ONCE * size;
     const Items items(in, g);
-    const Row row = in.rows[g];
+    const Openings<HASHED> parts(work, group);
+    unsigned short* queue = queue_of(work, group);
+    Sender* list = reinterpret_cast<Sender*>(parts.stays + parts.n_words);
+    const i32 most = static_cast<i32>((desk.n_bytes(group) - 4 * parts.n_words - QUEUE_BYTES * (size >> 5)) / static_cast<i32>(sizeof(Sender)));
+    i32 moves[AT_ONCE];
+    PREFETCH(in.rows + g);
+    bool some = false, sends = false;
+    parts.begin(group);
 #pragma unroll 1
-    for (i32 s = rank; s < row.size; s += size) {
-        const Entry entry = in.entries[row.first + s];
-        const i32 at = table.slot(entry.part);
-        lasts[at] = static_cast<u32>(entry.n_pins());
-        places[at] = s + 1;
+    for (i32 start = 0; start < items.n; start += chunk) {
+        items.read(group, in.moves, start, 0, moves);
+#pragma unroll
+        for (i32 k = 0; k < AT_ONCE; ++k) {
+            if (start + k * size >= items.n) break;
+            const i32 i = start + k * size + rank;
+            if (is_move(moves[k]))
+                some = true;
+            else if (i < items.n_pins)
+                parts.close(moves[k] >> 16);
+        }
     }
-    bool some = false;
-    items.visit(group, in.moves, [&](i32 i, i32, i32 move) {
-        if (move < 0) return;
-        some = true;
-        if (i < items.n_pins) atomicAdd(firsts + table.slot(move >> 16), 1u);
-    });
     some = any_of(group, some, desk.scratch);
     group.sync();
+    if (!some) return;
 #pragma unroll 1
-    for (i32 s = rank; s < row.size; s += size) {
-        const i32 at = table.slot(in.entries[row.first + s].part);
-        lasts[at] = some && lasts[at] > firsts[at] ? CLOSED : 0;
-        firsts[at] = 0;
-        if (!some) places[at] = 0;
+    for (i32 start = 0; start < items.n; start += chunk) {
+        if (items.n > chunk) items.read(group, in.moves, start, 0, moves);
+        i32 n_queued = 0;
+#pragma unroll
+        for (i32 k = 0; k < AT_ONCE; ++k) {
+            if (start + k * size >= items.n) break;
+            const bool moves_now = is_move(moves[k]), pin = start + k * size + rank < items.n_pins;
+            sends |= moves_now && !pin;
+            const bool matters = moves_now && pin && !(parts.closed(moves[k] >> 16) && parts.closed(moves[k] & 0xFFFF));
+            const u32 all = __ballot_sync(ALL_LANES, matters);
+            if (matters) queue[n_queued + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(32 * k + lane);
+            n_queued += __popc(all);
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (i32 q = lane; q < n_queued; q += 32) parts.look_at(items.queued(group, start, queue[q]));
+        __syncwarp();
     }
-    if (rank == 0) cursor[0] = 0;
-    group.sync();
-    if (!some) {
-        table.clear(group);
-        return;
-    }
-    bool sends = false;
-    const auto note = [&](i32 at) {
-        if ((atomicOr(places + at, LISTED) & LISTED) == 0) listed[atomicAdd(cursor, 1u)] = at;
-    };
-    items.visit(group, in.moves, [&](i32 i, i32 v, i32 move) {
-        if (move < 0) return;
-        sends |= i >= items.n_pins;
-        if (i >= items.n_pins) return;
-        const i32 a = table.slot(move >> 16), b = table.slot(move & 0xFFFF);
-        const bool leaves = lasts[a] != CLOSED, arrives = lasts[b] != CLOSED;
-        if (!leaves && !arrives) return;
-        const u32 own = static_cast<u32>(in.ranks[v]);
-        if (leaves && atomicMax(lasts + a, own + 1) == 0) note(a);
-        if (arrives && atomicMax(firsts + b, ~own) == 0) note(b);
-    });
     sends = any_of(group, sends, desk.scratch);
     group.sync();
-    const i32 n = static_cast<i32>(*cursor);
+    const i32 n = static_cast<i32>(*parts.n_listed);
     group.sync();
+    if (n == 0 && !sends) return;
+    const Row row = in.rows[g];
+    parts.find_places(group, row);
     Senders senders = {in, list, items.sources, in.source_weights + in.source_offsets[g], 0};
     if (sends) {
-        if (rank == 0) *cursor = 0;
+        if (rank == 0) *parts.n_listed = 0;
         group.sync();
 #pragma unroll 1
         for (i32 j = rank; j < items.n - items.n_pins; j += size) {
             const i32 u = items.sources[j], move = in.moves[u];
-            if (move < 0) continue;
-            const i32 place = static_cast<i32>(atomicAdd(cursor, 1u));
+            if (!is_move(move)) continue;
+            const i32 place = static_cast<i32>(atomicAdd(parts.n_listed, 1u));
             if (place < most) list[place] = {senders.weights[j], static_cast<u32>(in.ranks[u]), move};
         }
         group.sync();
-        senders.n = static_cast<i32>(*cursor);
+        senders.n = static_cast<i32>(*parts.n_listed);
         if (senders.n > most) {
             senders.list = nullptr;
             senders.n = items.n - items.n_pins;
         }
     }
+    group.sync();
     // A part is a thread's, or where many sources move all threads' together.
     const bool together = senders.n > FEW_SENDERS;
 #pragma unroll 1
     for (i32 i = together ? 0 : rank; i < n; i += together ? 1 : size) {
-        const i32 at = listed[i], p = table.part(at);
-        const Span span = {lasts[at], firsts[at]};
-        const u32 place = places[at] & ~LISTED;
+        const i32 at = parts.listed[i], p = parts.table.part(at);
+        const Span span = {parts.lasts[at], parts.firsts[at]};
+        const u32 place = parts.places[at] & ~LISTED;
         for (i32 begins = 0; begins < 2; ++begins) {
             if (begins ? !span.begins() : !span.ends()) continue;
             const u32 when = begins ? ~span.first : span.last - 1;
@@ -164,21 +236,12 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 #pragma unroll 1
     for (i32 i = rank; i < senders.n; i += size) {
         const Sender one = senders.at(i);
-        if (one.move < 0) continue;
-        const i32 a = table.slot(one.from()), b = table.slot(one.to());
-        const Span from = {lasts[a], firsts[a]}, to = {lasts[b], firsts[b]};
-        const i64 gain = (to.lasts(one.rank) - from.lasts(one.rank)) * one.weight;
+        if (!is_move(one.move)) continue;
+        const i64 gain = (parts.span(one.to()).lasts(one.rank) - parts.span(one.from()).lasts(one.rank)) * one.weight;
         if (gain != 0) add64(in.later + in.order[one.rank], gain);
     }
     group.sync();
-#pragma unroll 1
-    for (i32 i = rank; !HASHED && i < n + row.size; i += size) {
-        const i32 p = i < n ? listed[i] : in.entries[row.first + i - n].part;
-        lasts[p] = firsts[p] = places[p] = 0;
-        if (i < n) listed[i] = 0;
-    }
-    if (!HASHED) group.sync();
-    table.clear(group);
+    parts.end(group, n);
 }
 
 template <bool LOADS, bool HASHED, class G>

@@ -76,8 +76,8 @@ struct Rounds {
     const i32* start;  // parts
     const i32* names;  // of parts, which break ties, ascending; null: their numbers
     i32 *parts, *best;
-    i32* moved;  // the round after the last one in which it moved: there it rests, but not with the scheme "sequence"
-    i32 *targets, *moves;  // the latter: (part << 16) + target, or -1: none
+    i32* moved;  // (the round after the last one in which it moved << 16) + where it came from: in that round it rests, but not with the scheme "sequence"
+    i32 *targets, *moves;  // the latter: (part << 16) + target, its part once more if it has none
     i32* proposed;         // nodes with a move
     i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
     Row* rows;
@@ -246,6 +246,15 @@ struct Table {
         *gave_up = 1;
         return 0;
     }
+    // The same of a part that has one; -1: it has none.
+    __device__ __forceinline__ i32 find(i32 p) const {
+        if (!HASHED) return p;
+        i32 at = static_cast<i32>(hash_of(p)) & (n - 1);
+#pragma unroll 1
+        for (i32 tries = 0; tries < n && keys[at] != 0; ++tries, at = (at + 1) & (n - 1))
+            if (keys[at] == p + 1) return at;
+        return -1;
+    }
     __device__ __forceinline__ i32 part(i32 slot) const { return HASHED ? keys[slot] - 1 : slot; }
     // Zeroes it, if it is hashed; otherwise those do who used a slot.
     template <class G>
@@ -255,6 +264,9 @@ struct Table {
         if (HASHED) group.sync();
     }
 };
+
+const i32 AT_ONCE = 10;  // pins or sources that a thread reads at once
+const i32 QUEUE_BYTES = 2 * 32 * AT_ONCE;  // of a warp's list, at its end: those of them that move, as 32 k + lane
 
 // A net's pins, then its sources.
 struct Items {
@@ -267,6 +279,23 @@ struct Items {
           n_pins(static_cast<i32>(in.net_offsets[g + 1] - in.net_offsets[g])),
           n(n_pins + static_cast<i32>(in.source_offsets[g + 1] - in.source_offsets[g])) {}
 
+    // values[node] of some of them, from `start` on, of which each thread of a group reads some; `none` beyond the end.
+    template <class G>
+    __device__ __forceinline__ void read(G group, const i32* values, i32 start, i32 none, i32* read) const {
+        i32 node[AT_ONCE];
+#pragma unroll
+        for (i32 k = 0; k < AT_ONCE; ++k) {
+            const i32 i = start + k * group.size() + group.rank();
+            node[k] = i < n ? i < n_pins ? pins[i] : sources[i - n_pins] : -1;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AT_ONCE; ++k) read[k] = node[k] >= 0 ? values[node[k]] : none;
+    }
+    // Of the warp's pins among those, as they were queued.
+    template <class G>
+    __device__ __forceinline__ i32 queued(G group, i32 start, i32 place) const {
+        return pins[start + (place >> 5) * group.size() + group.rank() / 32 * 32 + (place & 31)];
+    }
     // visit(i, node, values[node]) for all of them, by a group, some at a time, so that their loads overlap.
     template <class G, class T, class Visit>
     __device__ __forceinline__ void visit(G group, const T* values, Visit visit) const {
@@ -288,6 +317,13 @@ struct Items {
         }
     }
 };
+
+// Where a warp of a group queues pins.
+template <class G>
+__device__ __forceinline__ unsigned short* queue_of(const Work& work, G group) {
+    const i32 n_after = (group.size() - group.rank() + 31) >> 5;  // warps, itself included
+    return reinterpret_cast<unsigned short*>(work.desk.list(group) + work.desk.n_bytes(group) - QUEUE_BYTES * n_after);
+}
 
 // visit(i) for those of n items that ask, by a warp or a team each.
 template <class Ask, class Visit>
@@ -337,7 +373,7 @@ __device__ __noinline__ void survey(const Work& work) {
     for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) {
         in.parts[v] = in.start[v];
         in.moved[v] = -1;
-        in.moves[v] = -1;
+        in.moves[v] = in.start[v] * 0x10001;
         if (in.node_offsets != nullptr && work.n_nets_of(v) > work.long_node())
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);

@@ -25,6 +25,7 @@ _ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
 _PROGRESS_WORDS, _GAVE_UP, _DONE, _N_TURNS, _STALLED, _COUNTERS = 40, 16, 17, 38, 39, 8
 _SOURCES = {"refine_rounds": "rounds", "refine_by_prefix": "prefix", "repair_rounds": "repair"}
 _NEEDS_LISTS = 2  # sums are too large to keep what nodes find
+_MOST = 1 << 15  # parts, turns: two of them are a word
 _ASKED = 21  # field of the struct
 _MOST_TWIN_PARTS = 512
 
@@ -181,6 +182,7 @@ class GpuRounds(GpuChoosing):
         size = self._fit_tables(level, n_parts, spread=spread)
         n_items = level.n_pins + len(level.source_nodes)
         fits = size.threads > 0 and max(n_items, 2 * level.n_nodes) < 1 << 31
+        fits &= max(n_parts, len(turns)) < _MOST
         if not self.whole_rounds or not fits:
             return None
         result = xp.empty_like(parts)
@@ -339,10 +341,11 @@ class GpuRounds(GpuChoosing):
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
             lists[5:7] = None, None  # those by node
-        twins: tuple[Any, ...] = 4 * (None,)
+        listed = Room(4 * n_nets)
+        twins: tuple[Any, ...] = None, listed, None, None
         if self._has_twins(level, size, n_parts):
             found = None
-            twins = ids, Room(4 * n_nets), Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
+            twins = ids, listed, Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
         changed, looks = (
             (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
         )

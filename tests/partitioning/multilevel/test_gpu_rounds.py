@@ -29,6 +29,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "two loads each": {"n_nodes": 150, "n_nets": 90, "mean_pins": 9, "n_additive": 2, "n_distinct": 2},
     "many events": {"n_nodes": 500, "n_nets": 30, "mean_pins": 200, "mean_sources": 6},
     "many moves": {"n_nodes": 900, "n_nets": 500, "mean_pins": 5},
+    "many pins": {"n_nodes": 400, "n_nets": 300, "mean_pins": 50, "mean_sources": 2},
     "long nets": {"n_nodes": 1300, "n_nets": 6, "mean_pins": 3000},
 }  # fmt: skip
 
@@ -152,7 +153,7 @@ def test_more_parts_than_tables_of_warps_hold(
     room = 8192 + 24 * 1024 + (80 if threads == 128 else 160) * 1024
     monkeypatch.setattr(gpu.device, "shared_bytes", room)
     monkeypatch.setattr(gpu, "whole_parts", 2000)
-    level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=30)
+    level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=40)
     asked = (level, 8, 1300 if threads == 128 else 900, SCHEMES[scheme])
     team = gpu._fit_tables(level, asked[2])[1]
     assert team > 1
@@ -282,7 +283,7 @@ def test_moves_of_a_part_that_fill_the_memory_of_tables(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are zero again afterwards."""
-    monkeypatch.setattr(gpu_rounds, "_WARP_BYTES", 600)
+    monkeypatch.setattr(gpu_rounds, "_WARP_BYTES", 704)
     level = twins.random_level(np.random.default_rng(4), n_nodes=2000, n_nets=2500, mean_pins=4)
     asked = (level, 3, 30, RefinementConfig(scheme="sequence", temperature=1.0))
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
