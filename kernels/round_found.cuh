@@ -149,6 +149,7 @@ struct Saying {
     i32 place;  // -1: none
     i64 words[PLACE_WORDS];
 
+    __device__ __forceinline__ Saying() : place(-1) {}
     __device__ __forceinline__ Saying(const Rounds& in, const Row& row, i32 at) : place(-1) {
         if (at > row.size) return;
         Entry entry = {static_cast<i32>(in.n_parts), 1};
@@ -162,22 +163,30 @@ struct Saying {
     }
 };
 
-// Tells the nodes below `end` among pins [first, last) of a net; where the next ones begin. By a warp.
+const i32 TELLERS = 8;  // threads that tell for a net
+
+// Tells the nodes below `end` among pins [first, last) of a net, whose row this is; where the next ones begin. By
+// `TELLERS` threads, and a warp for as many nets at once (`last` <= `first`: none), so that their chains of loads overlap.
 __device__ __forceinline__ i64 tell_pins(const Rounds& in, const Row& row, i64 first, i64 last, i64 end) {
-    const i32 lane = Warp().rank(), none = static_cast<i32>(end);
+    const i32 lane = Warp().rank(), own = lane & (TELLERS - 1), leader = lane - own, none = static_cast<i32>(end);
     i64 at = first;
 #pragma unroll 1
-    for (i32 base = 0; base <= row.size; base += 32) {
-        const Saying said(in, row, base + lane);
-        i32 n = 32;
+    for (i32 base = 0; __ballot_sync(ALL_LANES, first < last && base <= row.size) != 0; base += TELLERS) {
+        const bool tells = first < last && base <= row.size;
+        Saying said;
+        if (tells) said = Saying(in, row, base + own);
+        i32 n = TELLERS;
+        bool more = tells;
 #pragma unroll 1
-        for (at = first; n == 32; at += n) {
-            const i32 pin = at + lane < last ? in.net_pins[at + lane] : none;
-            n = __popc(__ballot_sync(ALL_LANES, pin < none));
+        for (i64 next = first; __ballot_sync(ALL_LANES, more) != 0; next += TELLERS) {
+            const i32 pin = more && next + own < last ? in.net_pins[next + own] : none;
+            n = __popc(__ballot_sync(ALL_LANES, pin < none) >> leader & ((1u << TELLERS) - 1));
+            if (more) at = next + n;
+            more &= n == TELLERS;
 #pragma unroll 1
-            for (i32 j = 0; j < n; ++j) {
-                i64* into = found_by(in, __shfl_sync(ALL_LANES, pin, j), 0);
-                for (i32 w = 0; said.place >= 0 && w < PLACE_WORDS; ++w)
+            for (i32 j = 0; __ballot_sync(ALL_LANES, j < n) != 0; ++j) {
+                i64* into = found_by(in, __shfl_sync(ALL_LANES, pin, leader + j), 0);
+                for (i32 w = 0; j < n && said.place >= 0 && w < PLACE_WORDS; ++w)
                     if (said.words[w] != 0) add64(into + said.place * PLACE_WORDS + w, said.words[w]);
             }
         }
@@ -202,28 +211,31 @@ __device__ __forceinline__ void tell_sources(const Rounds& in, const Row& row, i
 
 // Tells all nodes what they find at first: nodes of one tile after the other, whose rows the L2 cache holds, as additions
 // elsewhere are two to three times as slow. `told`: where a net's pins in the next tile begin.
-// Parallel over nets, a warp each; of long ones over their pins.
+// Parallel over nets, `TELLERS` threads each; of long ones over their pins.
 __device__ __noinline__ void tell_first(Work& work) {
     const Rounds& in = work.in;
+    const i32 NETS = 32 / TELLERS;
     const i64 n_warps = blockDim.x >> 5;
 #pragma unroll 1
     for (i64 i = blockIdx.x; i < static_cast<i64>(in.progress->n_long_nets); i += gridDim.x) {
         const i64 g = in.long_nets[i], last = in.net_offsets[g + 1];
 #pragma unroll 1
-        for (i64 at = in.net_offsets[g] + 32 * Warp().place(); at < last; at += 32 * n_warps)
-            tell_pins(in, in.rows[g], at, smaller(at + 32, last), in.n_nodes);
+        for (i64 at = in.net_offsets[g] + 32 * Warp().place(); at < last; at += 32 * n_warps) {
+            const i64 from = at + (Warp().rank() & -TELLERS);
+            tell_pins(in, in.rows[g], from, smaller(from + TELLERS, last), in.n_nodes);
+        }
     }
 #pragma unroll 1
     for (i64 start = 0; start < in.n_nodes; start += in.tile) {
         if (start != 0) work.grid.meet();
 #pragma unroll 1
-        for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
-            const Row row = in.rows[g];
-            const i64 last = in.net_offsets[g + 1], first = start != 0 ? in.told[g] : in.net_offsets[g];
-            if (start == 0) tell_sources(in, row, g);
-            if (work.net_size(g) > work.long_net()) continue;
-            const i64 next = tell_pins(in, row, first, last, smaller(start + in.tile, in.n_nodes));
-            if (Warp().rank() == 0) in.told[g] = next;
+        for (i64 base = Warp().index() * NETS; base < in.n_nets; base += Warp().number() * NETS) {
+            for (i64 g = base; start == 0 && g < smaller(base + NETS, in.n_nets); ++g) tell_sources(in, in.rows[g], g);
+            const i64 g = smaller(base + Warp().rank() / TELLERS, in.n_nets - 1);
+            const bool tells = base + Warp().rank() / TELLERS < in.n_nets && work.net_size(g) <= work.long_net();
+            const i64 first = start != 0 ? in.told[g] : in.net_offsets[g];
+            const i64 next = tell_pins(in, in.rows[g], first, tells ? in.net_offsets[g + 1] : first, smaller(start + in.tile, in.n_nodes));
+            if (tells && Warp().rank() % TELLERS == 0) in.told[g] = next;
         }
     }
 }

@@ -176,6 +176,28 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
 
 const i32 PLACES = 8;  // that a thread reads at once
 
+// Lists those of some parts, from `base` on, in which a node of part a finds `least` at least, behind n others; how many
+// there are then. By a warp.
+__device__ __forceinline__ i32 list_finds(const i64* row, i32 a, i32 base, i32 n_parts, i64 least, unsigned short* listed, i32 n) {
+    const i32 lane = Warp().rank();
+    i64 found[PLACES];
+#pragma unroll
+    for (i32 k = 0; k < PLACES; ++k) {
+        const i32 p = base + 32 * k + lane;
+        found[k] = p < n_parts ? Place(row + p * PLACE_WORDS).value : 0;
+    }
+#pragma unroll
+    for (i32 k = 0; k < PLACES; ++k) {
+        if (base + 32 * k >= n_parts) break;
+        const i32 p = base + 32 * k + lane;
+        const bool asks = found[k] != 0 && found[k] >= least && p != a;
+        const u32 all = __ballot_sync(ALL_LANES, asks);
+        if (asks) listed[n + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(p);
+        n += __popc(all);
+    }
+    return n;
+}
+
 // The best move of node v by what it is known to find: of the parts where that is worth what keeps v where it is, few of a
 // partition that is nearly final. By a warp.
 template <Kind KIND>
@@ -192,30 +214,18 @@ __device__ __forceinline__ void propose_by_found(const Work& work, const Prices&
     unsigned short* listed = reinterpret_cast<unsigned short*>(work.desk.list(Warp()));
     const i32 lane = Warp().rank();
     choose_part<KIND>(work, Warp(), prices, node, [&](i64 least, auto weigh) {
-        i32 n = 0;
+        const bool few = n_parts <= 32;  // all are weighed
+        i32 n = few ? n_parts : 0;
 #pragma unroll 1
         for (i32 base = 0; base < n_parts; base += 32 * PLACES) {
-            i64 found[PLACES];
-#pragma unroll
-            for (i32 k = 0; k < PLACES; ++k) {
-                const i32 p = base + 32 * k + lane;
-                found[k] = p < n_parts ? Place(row + p * PLACE_WORDS).value : 0;
-            }
-#pragma unroll
-            for (i32 k = 0; k < PLACES; ++k) {
-                const i32 p = base + 32 * k + lane;
-                const bool asks = found[k] != 0 && found[k] >= least && p != a;
-                const u32 all = __ballot_sync(ALL_LANES, asks);
-                if (asks) listed[n + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(p);
-                n += __popc(all);
-            }
+            if (!few) n = list_finds(row, a, base, n_parts, least, listed, n);
             __syncwarp();
 #pragma unroll 1
             while (n >= 32 || (n > 0 && base + 32 * PLACES >= n_parts)) {
                 const i32 some = n < 32 ? n : 32;
                 n -= some;
                 if (lane >= some) continue;
-                const i32 p = listed[n + lane];
+                const i32 p = few ? lane : listed[n + lane];
                 const Place place(row + p * PLACE_WORDS);
                 weigh(p, place.value, place.counts);
             }

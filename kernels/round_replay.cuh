@@ -51,7 +51,7 @@ struct Senders {
     // The weight that those of better rank than `rank` bring to part p: of every step-th from `first` on.
     __device__ __forceinline__ i64 brought(i32 p, u32 rank, i32 first, i32 step) const {
         i64 sum = 0;
-#pragma unroll 4
+#pragma unroll 1
         for (i32 i = first; i < n; i += step) {
             const Sender one = at(i);
             if (one.rank < rank) sum += ((one.to() == p) - (one.from() == p)) * one.weight;
@@ -148,14 +148,17 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const i32 most = static_cast<i32>((desk.n_bytes(group) - 4 * parts.n_words - QUEUE_BYTES * (size >> 5)) / static_cast<i32>(sizeof(Sender)));
     i32 moves[AT_ONCE];
     PREFETCH(in.rows + g);
-    bool some = false, sends = false;
+    bool sends = false;
     parts.begin(group);
 #pragma unroll 1
-    for (i32 start = 0; start < items.n; start += chunk) {
-        items.read(group, in.moves, start, 0, moves);
+    for (i32 i = items.n_pins + rank; i < items.n; i += size) sends |= is_move(in.moves[items.sources[i - items.n_pins]]);
+    bool some = sends;
+#pragma unroll 1
+    for (i32 start = 0; start < items.n_pins; start += chunk) {
+        items.read(group, in.moves, start, moves);
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
-            if (start + k * size >= items.n) break;
+            if (start + k * size >= items.n_pins) break;
             const i32 i = start + k * size + rank;
             if (is_move(moves[k]))
                 some = true;
@@ -167,15 +170,13 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     group.sync();
     if (!some) return;
 #pragma unroll 1
-    for (i32 start = 0; start < items.n; start += chunk) {
-        if (items.n > chunk) items.read(group, in.moves, start, 0, moves);
+    for (i32 start = 0; start < items.n_pins; start += chunk) {
+        if (items.n_pins > chunk) items.read(group, in.moves, start, moves);
         i32 n_queued = 0;
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
-            if (start + k * size >= items.n) break;
-            const bool moves_now = is_move(moves[k]), pin = start + k * size + rank < items.n_pins;
-            sends |= moves_now && !pin;
-            const bool matters = moves_now && pin && !(parts.closed(moves[k] >> 16) && parts.closed(moves[k] & 0xFFFF));
+            if (start + k * size >= items.n_pins) break;
+            const bool matters = is_move(moves[k]) && !(parts.closed(moves[k] >> 16) && parts.closed(moves[k] & 0xFFFF));
             const u32 all = __ballot_sync(ALL_LANES, matters);
             if (matters) queue[n_queued + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(32 * k + lane);
             n_queued += __popc(all);
@@ -218,14 +219,13 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         const i32 at = parts.listed[i], p = parts.table.part(at);
         const Span span = {parts.lasts[at], parts.firsts[at]};
         const u32 place = parts.places[at] & ~LISTED;
+#pragma unroll 1
         for (i32 begins = 0; begins < 2; ++begins) {
-            if (begins ? !span.begins() : !span.ends()) continue;
+            if (begins != 0 ? !span.begins() : !span.ends()) continue;
             const u32 when = begins ? ~span.first : span.last - 1;
             i64 worth = row.weight - (place != 0 ? in.waiting[row.first + place - 1] : 0);
-            if (together)
-                worth -= sum_of(group, senders.brought(p, when, rank, size), desk.scratch);
-            else
-                worth -= senders.brought(p, when, 0, 1);
+            const i64 brought = senders.brought(p, when, together ? rank : 0, together ? size : 1);
+            worth -= together ? sum_of(group, brought, desk.scratch) : brought;
             if (together && rank != 0) continue;
             const i64 v = in.order[when];
             if (worth != 0) add64(in.later + v, begins ? -worth : worth);

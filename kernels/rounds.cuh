@@ -265,7 +265,7 @@ struct Table {
     }
 };
 
-const i32 AT_ONCE = 10;  // pins or sources that a thread reads at once
+const i32 AT_ONCE = 10;  // pins that a thread reads at once
 const i32 QUEUE_BYTES = 2 * 32 * AT_ONCE;  // of a warp's list, at its end: those of them that move, as 32 k + lane
 
 // A net's pins, then its sources.
@@ -279,17 +279,17 @@ struct Items {
           n_pins(static_cast<i32>(in.net_offsets[g + 1] - in.net_offsets[g])),
           n(n_pins + static_cast<i32>(in.source_offsets[g + 1] - in.source_offsets[g])) {}
 
-    // values[node] of some of them, from `start` on, of which each thread of a group reads some; `none` beyond the end.
+    // values[pin] of some pins, from `start` on, of which each thread of a group reads some; beyond the end 0.
     template <class G>
-    __device__ __forceinline__ void read(G group, const i32* values, i32 start, i32 none, i32* read) const {
+    __device__ __forceinline__ void read(G group, const i32* values, i32 start, i32* read) const {
         i32 node[AT_ONCE];
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
             const i32 i = start + k * group.size() + group.rank();
-            node[k] = i < n ? i < n_pins ? pins[i] : sources[i - n_pins] : -1;
+            node[k] = i < n_pins ? pins[i] : -1;
         }
 #pragma unroll
-        for (i32 k = 0; k < AT_ONCE; ++k) read[k] = node[k] >= 0 ? values[node[k]] : none;
+        for (i32 k = 0; k < AT_ONCE; ++k) read[k] = node[k] >= 0 ? values[node[k]] : 0;
     }
     // Of the warp's pins among those, as they were queued.
     template <class G>
