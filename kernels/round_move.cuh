@@ -29,12 +29,11 @@ __device__ __forceinline__ void offer(const Work& work, const Standing& node, co
     atomicAdd(work.desk.outs + node.part, 1u);
 }
 
-// The best move of a node, if any (see `propose_moves` of _kernels_refine.py). for_parts(least, weigh) calls weigh(p, found,
-// shared) for parts, each by a thread: what the node finds in part p, `least` at least unless that may be left out, and the
-// counts of those of its nets that have pins there.
+// The best move of a node, if any (see `propose_moves` of _kernels_refine.py). look(p, shared) = what it finds in
+// part p, and `shared` the counts of those of its nets that have pins there.
 // Parallel over parts.
-template <Kind KIND, class G, class Parts>
-__device__ __forceinline__ void choose_part(const Work& work, G group, const Prices& prices, Standing& node, Parts for_parts) {
+template <Kind KIND, class G, class Look>
+__device__ __forceinline__ void choose_part(const Work& work, G group, const Prices& prices, Standing& node, Look look) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
     const i32 v = node.v, a = node.part;
@@ -55,11 +54,14 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
     Best best = {strict ? -(1ll << 62) : -(prices.slack * node.here >> 6), 0, -1, 0};
     i64 plain = 0, brought[ROOM];
     for (i32 c = 0; c < ROOM; ++c) brought[c] = 0;
-    for_parts(best.value + node.here - relief, [&](i32 p, i64 found, const i64* shared) {
-        if (p == a || (found == 0 && (!strict || p != prices.haven))) return;  // nothing of v is there
-        i64 gain = found - node.here + relief, added[ROOM];
-        if (gain < best.value) return;
-        for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - shared[c];
+#pragma unroll 1
+    for (i32 p = group.rank(); p < desk.n_parts; p += group.size()) {
+        i64 added[ROOM];
+        const i64 found = look(p, added);
+        for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - added[c];
+        if (p == a || (found == 0 && (!strict || p != prices.haven))) continue;  // nothing of v is there
+        i64 gain = found - node.here + relief;
+        if (gain < best.value) continue;
         bool fits = true;
         for (i32 r = 0; r < N_LOADS; ++r) {
             const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
@@ -68,14 +70,14 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
             fits = false;
             if (!strict) gain -= prices.of[r] * smaller(over, more);
         }
-        if (strict && !fits) return;
+        if (strict && !fits) continue;
         const u64 tie = scramble(static_cast<u64>(work.name_of(p) * 1000003 + v), static_cast<u64>(prices.seed));
         const Best candidate = {gain, tie, p, 0};
-        if (!best.below(candidate)) return;
+        if (!best.below(candidate)) continue;
         best = candidate;
         plain = found - node.here;
         for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = added[c];
-    });
+    }
     const i32 own = best.id;
     best = best_of(group, best, desk.scratch);
     const bool moves = best.id >= 0;
@@ -159,78 +161,14 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
         node.total[c] = sum_of(group, node.total[c], desk.scratch);
         node.freed[c] = sum_of(group, node.freed[c], desk.scratch);
     }
-    choose_part<KIND>(work, group, prices, node, [&](i64, auto weigh) {
-#pragma unroll 1
-        for (i32 p = rank; p < n_parts; p += size) {
-            const i64 found = gathered.get(p);
-            if (found != 0) gathered.clear(p);
-            i64 counts[ROOM];
-            for (i32 c = 0; c < N_DISTINCT; ++c) {
-                counts[c] = shared.get(c * n_parts + p);
-                if (counts[c] != 0) shared.clear(c * n_parts + p);
-            }
-            weigh(p, found, counts);
+    choose_part<KIND>(work, group, prices, node, [&](i32 p, i64* counts) {
+        const i64 found = gathered.get(p);
+        if (found != 0) gathered.clear(p);
+        for (i32 c = 0; c < N_DISTINCT; ++c) {
+            counts[c] = shared.get(c * n_parts + p);
+            if (counts[c] != 0) shared.clear(c * n_parts + p);
         }
-    });
-}
-
-const i32 PLACES = 8;  // that a thread reads at once
-
-// Lists those of some parts, from `base` on, in which a node of part a finds `least` at least, behind n others; how many
-// there are then. By a warp.
-__device__ __forceinline__ i32 list_finds(const i64* row, i32 a, i32 base, i32 n_parts, i64 least, unsigned short* listed, i32 n) {
-    const i32 lane = Warp().rank();
-    i64 found[PLACES];
-#pragma unroll
-    for (i32 k = 0; k < PLACES; ++k) {
-        const i32 p = base + 32 * k + lane;
-        found[k] = p < n_parts ? Place(row + p * PLACE_WORDS).value : 0;
-    }
-#pragma unroll
-    for (i32 k = 0; k < PLACES; ++k) {
-        if (base + 32 * k >= n_parts) break;
-        const i32 p = base + 32 * k + lane;
-        const bool asks = found[k] != 0 && found[k] >= least && p != a;
-        const u32 all = __ballot_sync(ALL_LANES, asks);
-        if (asks) listed[n + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(p);
-        n += __popc(all);
-    }
-    return n;
-}
-
-// The best move of node v by what it is known to find: of the parts where that is worth what keeps v where it is, few of a
-// partition that is nearly final. By a warp.
-template <Kind KIND>
-__device__ __forceinline__ void propose_by_found(const Work& work, const Prices& prices, i32 v) {
-    const Rounds& in = work.in;
-    const i32 a = in.parts[v], n_parts = work.desk.n_parts;
-    const i64* row = found_by(in, v, 0);
-    const Place there(row + a * PLACE_WORDS), all(row + n_parts * PLACE_WORDS), alone(row + (n_parts + 1) * PLACE_WORDS);
-    Standing node = {v, a, there.value - alone.value, {0}, {0}};
-    for (i32 c = 0; c < N_DISTINCT; ++c) {
-        node.total[c] = all.counts[c];
-        node.freed[c] = alone.counts[c];
-    }
-    unsigned short* listed = reinterpret_cast<unsigned short*>(work.desk.list(Warp()));
-    const i32 lane = Warp().rank();
-    choose_part<KIND>(work, Warp(), prices, node, [&](i64 least, auto weigh) {
-        const bool few = n_parts <= 32;  // all are weighed
-        i32 n = few ? n_parts : 0;
-#pragma unroll 1
-        for (i32 base = 0; base < n_parts; base += 32 * PLACES) {
-            if (!few) n = list_finds(row, a, base, n_parts, least, listed, n);
-            __syncwarp();
-#pragma unroll 1
-            while (n >= 32 || (n > 0 && base + 32 * PLACES >= n_parts)) {
-                const i32 some = n < 32 ? n : 32;
-                n -= some;
-                if (lane >= some) continue;
-                const i32 p = few ? lane : listed[n + lane];
-                const Place place(row + p * PLACE_WORDS);
-                weigh(p, place.value, place.counts);
-            }
-            __syncwarp();
-        }
+        return found;
     });
 }
 

@@ -35,16 +35,51 @@ __device__ __noinline__ void propose_by_warps(const Work& work, const Prices& pr
     }
 }
 
-// The same where it is kept what nodes find, whatever their nets.
+const i32 COLUMNS = 8;  // places of a node that are read at once
+
+// The same where it is kept what nodes find, whatever their nets: a thread a node. Of 32 parts first those are found that
+// are worth what keeps it where it is, few of a partition that is nearly final.
 template <Kind KIND>
 __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& prices) {
-    const auto asks = [&](i64 v) { return !rests<KIND>(work, v); };
-    for_asking(Warp(), work.in.n_nodes, asks, [&](i64 v) {
-        const i64 next = v + Warp().number();  // its row is on its way then
-        for (i32 i = 16 * Warp().rank(); next < work.in.n_nodes && i < work.in.n_parts * PLACE_WORDS; i += 512)
-            PREFETCH(found_by(work.in, next, 0) + i);
-        propose_by_found<KIND>(work, prices, static_cast<i32>(v));
-    });
+    const Rounds& in = work.in;
+    const i64 n = in.n_nodes, lane = Warp().rank();
+    const i64* loads = work.loads(work.measured);
+#pragma unroll 1
+    for (i64 base = 32 * Warp().index(); base < n; base += work.n_threads()) {
+        const i32 v = static_cast<i32>(smaller(base + lane, n - 1)), a = in.parts[v];
+        const bool given = base + lane < n && !rests<KIND>(work, v);
+        const Place there(found_by(in, v, a), n), all(found_by(in, v, in.n_parts), n), alone(found_by(in, v, in.n_parts + 1), n);
+        Standing node = {v, a, there.value - alone.value, {0}, {0}};
+        for (i32 c = 0; c < N_DISTINCT; ++c) {
+            node.total[c] = all.counts[c];
+            node.freed[c] = alone.counts[c];
+        }
+        Choice choice(work, prices, node);
+#pragma unroll 1
+        for (i32 first = 0; first < in.n_parts; first += 32) {
+            u32 asking = 0;
+#pragma unroll 1
+            for (i32 some = first; some < smaller(first + 32, in.n_parts); some += COLUMNS) {
+                i64 words[COLUMNS];
+#pragma unroll
+                for (i32 k = 0; k < COLUMNS; ++k) words[k] = some + k < in.n_parts ? *found_by(in, v, some + k) : 0;
+#pragma unroll
+                for (i32 k = 0; k < COLUMNS; ++k)
+                    if (given && choice.asks(prices, node, some + k, Place::value_of(words[k]))) asking |= 1u << (some + k - first);
+            }
+            while (__ballot_sync(ALL_LANES, asking != 0) != 0) {
+                if (asking == 0) continue;
+                const i32 p = first + __ffs(static_cast<i32>(asking)) - 1;
+                asking &= asking - 1;
+                const Place place(found_by(in, v, p), n);
+                if (!choice.asks(prices, node, p, place.value)) continue;
+                i64 added[ROOM];
+                for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - place.counts[c];
+                choice.weigh(work, prices, node, p, place.value, added, loads + static_cast<i64>(p) * N_LOADS);
+            }
+        }
+        offer_best<KIND>(work, prices, given, node, choice);
+    }
 }
 
 // Proposals of all nodes by what their nets sum up to.

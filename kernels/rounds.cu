@@ -16,6 +16,7 @@
 #include "rounds.cuh"
 #include "round_lists.cuh"
 #include "round_found.cuh"
+#include "round_tell.cuh"
 #include "round_update.cuh"
 #include "round_measure.cuh"
 #include "round_move.cuh"

@@ -84,8 +84,9 @@ struct Rounds {
     Entry* entries;
     i64* waiting;  // weight of the sources of each entry
     i64* found;    // what each node finds in each part, or null: see round_found.cuh
-    i64 tile;      // so many nodes are told at once
-    i64* told;     // where the pins begin that are not told yet
+    i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
+    i32* told;     // where the pins of each tile begin in each net
+    i32* nets_of_parts;
     bool* pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory

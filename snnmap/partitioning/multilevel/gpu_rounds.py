@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from snnmap.progress import Progress
 Array = Any  # cupy.ndarray
 
 _LARGE = 1 << 28  # bytes of memory of rounds, of which no more is taken than needed
-_AT_ONCE = 1 << 27  # pins x rounds of a launch, between two looks at the clock
+_AT_ONCE = 1 << 29  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
 _ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
@@ -28,6 +29,7 @@ _NEEDS_LISTS = 2  # sums are too large to keep what nodes find
 _MOST = 1 << 15  # parts, turns: two of them are a word
 _ASKED = 21  # field of the struct
 _MOST_TWIN_PARTS = 512
+_TURN = struct.Struct("=dqqqq")
 
 
 class Room(NamedTuple):
@@ -88,7 +90,7 @@ class GpuRounds(GpuChoosing):
             tables for more leave too few warps on a multiprocessor.
         table_slots: of a warp's table for the rows of nets where not every warp has room for a slot for each part: a
             power of two. 0: then tables are a team's.
-        tile_bytes: what nodes find at first is written in tiles of so much, which a cache holds.
+        tile_nodes: what nodes find at first is written in tiles of so many nodes at most.
         gapless_parts: so many parts or more are numbered without those that are empty.
         few_nets, many_nodes: nodes with so few nets in the mean, of levels of at least so many nodes, are looked at by their
             nets, whatever the memory.
@@ -100,7 +102,7 @@ class GpuRounds(GpuChoosing):
     whole_rounds: bool = True
     whole_parts: int = 512
     table_slots: int = 256
-    tile_bytes: int = 24 << 20
+    tile_nodes: int = 1 << 20
     gapless_parts: int = 256
     few_nets: int = 32
     many_nodes: int = 1 << 15
@@ -196,13 +198,13 @@ class GpuRounds(GpuChoosing):
         if not turns or progress.expired():
             return Played(where[2], 0, False)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
-        struct, told = self._lay_out(fields, turns)
+        layout, told = self._lay_out(fields, turns)
         kernel = self.device.kernel(_SOURCES[name], name, defines_of(level))
         some = max(_AT_ONCE // max(n_items, 1), 1)
         for first in range(0, len(turns), some):
             if first:
                 told[:1] = 0
-            args = (struct, first, min(first + some, len(turns)))
+            args = (layout, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
             words = self.to_host(told)
             asked = turns, progress, overload_price, patience, may_grow
@@ -247,10 +249,10 @@ class GpuRounds(GpuChoosing):
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
         told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
-        factors = np.array([turn.factor for turn in turns])
-        rest = np.array([turn[1:] for turn in turns], np.int64)
-        table = np.column_stack([factors.view(np.uint64), rest.view(np.uint64)])
-        return self.from_host(np.concatenate([np.array(words, np.uint64), table.ravel()])), told
+        packed = struct.pack(f"={len(words)}Q", *words) + b"".join(
+            _TURN.pack(*turn) for turn in turns
+        )
+        return self.from_host(np.frombuffer(packed, np.uint64)), told
 
     def _spare(self, fields: list[Any]) -> list[Any]:
         """The fields without optional rooms, unless all fit beside what is there."""
@@ -334,9 +336,15 @@ class GpuRounds(GpuChoosing):
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
-        tile = max(self.tile_bytes // (place * (n_parts + 2)), 1)
-        found = Room(place * n * (n_parts + 2), optional=True) if name != "repair_rounds" else None
-        told = None if found is None else Room(8 * n_nets)
+        found = told = nets_of_parts = None
+        # Sums of a tile fit a block's memory; there is work for all blocks.
+        room = (4 * size.words + size.lists * threads // 32) // 8
+        most = min(room, self.tile_nodes, max(-(-n * n_parts // (2 * blocks)), -(-n // 16)))
+        tile = max(-(-n // max(-(-n // max(most, 1)), 1)), 1)
+        if name != "repair_rounds":
+            found = Room(place * n * (n_parts + 2), optional=True)
+            told = Room(4 * n_nets * (-(-n // tile) + 1), optional=True)
+            nets_of_parts = Room(4 * most_entries, optional=True)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -344,7 +352,7 @@ class GpuRounds(GpuChoosing):
         listed = Room(4 * n_nets)
         twins: tuple[Any, ...] = None, listed, None, None
         if self._has_twins(level, size, n_parts):
-            found = None
+            found = told = nets_of_parts = None
             twins = ids, listed, Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
         changed, looks = (
             (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
@@ -353,7 +361,7 @@ class GpuRounds(GpuChoosing):
             *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
             ids, ids, ids, ids, words, words, words, distinct, distinct,
             Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, Room(len(level.source_nodes)), most_entries, piece, size.lists,
+            found, tile, told, nets_of_parts, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),

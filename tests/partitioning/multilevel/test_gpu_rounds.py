@@ -41,7 +41,7 @@ def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(engine, "room_bytes", lambda: 1 << 40)
     if request.param == "emulated":
         monkeypatch.setattr(engine, "round_threads", 64)
-        monkeypatch.setattr(engine, "tile_bytes", 1 << 14)  # some for each level
+        monkeypatch.setattr(engine, "tile_nodes", 100)  # some for each level
     return engine
 
 
@@ -150,6 +150,7 @@ def test_more_parts_than_tables_of_warps_hold(
     monkeypatch.setattr(gpu, "table_slots", slots)
     monkeypatch.setattr(gpu, "gapless_parts", 2000)
     monkeypatch.setattr(gpu, "round_threads", threads)
+    monkeypatch.setattr(gpu, "tile_nodes", 1 << 20)  # many parts take long
     room = 8192 + 24 * 1024 + (80 if threads == 128 else 160) * 1024
     monkeypatch.setattr(gpu.device, "shared_bytes", room)
     monkeypatch.setattr(gpu, "whole_parts", 2000)

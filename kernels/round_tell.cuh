@@ -1,0 +1,194 @@
+// Rounds in one launch: what every node finds in every part at first.
+//
+// The nets of each part are listed. Then a column is written in tiles: a block sums up, in its shared memory, what the part's
+// nets tell those of their pins that are in the tile. (By additions to memory, 670 million of them on the finest
+// level of 256k-rand, it was 17 ms.) What does not fit in there, as all nets concern it, is added: the counts of all nets of a
+// node, and what sources find that are no pins of their net.
+#ifndef SNNMAP_ROUND_TELL_CUH
+#define SNNMAP_ROUND_TELL_CUH
+
+const i32 NO_PINS = 1 << 31;  // with a listed net: only sources wait in the part
+const i32 NETS_AT_ONCE = 4;   // whose pins a warp reads together
+
+// For each part, how many nets are listed, and how many places are taken; in the counters of the next round, which are zeroed
+// before that.
+__device__ __forceinline__ i64* n_nets_of_parts(const Work& work) { return work.set_of(work.turn + 1) + sizeof(Counters) / 8; }
+
+// visit(part, net, with NO_PINS if it has none there) for all entries, by a thread each net.
+template <class Visit>
+__device__ __forceinline__ void for_entries(const Work& work, Visit visit) {
+    const Rounds& in = work.in;
+#pragma unroll 1
+    for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
+        const i32 first = in.rows[g].first, size = in.rows[g].size;
+#pragma unroll 4
+        for (i32 s = 0; s < size; ++s) {
+            const Entry entry = in.entries[first + s];
+            visit(entry.part, static_cast<i32>(g) | (entry.pins != 0 ? 0 : NO_PINS));
+        }
+    }
+}
+
+// Counts the nets of each part, and finds where the pins of each tile begin.
+__device__ __noinline__ void count_nets(const Work& work) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    for_entries(work, [&](i32 p, i32) { atomicAdd(desk.ins + p, 1u); });
+    __syncthreads();
+#pragma unroll 1
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
+        if (desk.ins[p] != 0) add64(n_nets_of_parts(work) + p, desk.ins[p]);
+        desk.ins[p] = 0;
+    }
+    const i64 n_ends = (in.n_nodes + in.tile - 1) / in.tile + 1;
+#pragma unroll 1
+    for (i64 i = work.thread(); i < in.n_nets * n_ends; i += work.n_threads()) {
+        const i64 g = i / n_ends, first = in.net_offsets[g];
+        const i32 node = static_cast<i32>(smaller(i % n_ends * in.tile, in.n_nodes));
+        in.told[i] = static_cast<i32>(lower_bound(in.net_pins, first, in.net_offsets[g + 1], node) - first);
+    }
+}
+
+// Lists them.
+__device__ __noinline__ void list_nets_of_parts(const Work& work) {
+    const Rounds& in = work.in;
+    const Desk& desk = work.desk;
+    i64 *counts = n_nets_of_parts(work), *taken = counts + in.n_parts;
+    place_lists(in.n_parts, desk.first_ins, desk.scratch, [&](i64 p) { return counts[p]; });
+    for_entries(work, [&](i32 p, i32) { atomicAdd(desk.ins + p, 1u); });
+    __syncthreads();
+#pragma unroll 1
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
+        const u64 own = desk.ins[p];
+        if (own != 0) desk.outs[p] = desk.first_ins[p] + static_cast<u32>(atomicAdd(reinterpret_cast<u64*>(taken + p), own));
+        desk.ins[p] = 0;
+    }
+    __syncthreads();
+    for_entries(work, [&](i32 p, i32 net) { in.nets_of_parts[atomicAdd(desk.outs + p, 1u)] = net; });
+    __syncthreads();
+#pragma unroll 1
+    for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) desk.outs[p] = 0;
+    __syncthreads();
+}
+
+// Adds the counts of all nets to their pins.
+__device__ __forceinline__ void tell_counts(const Rounds& in) {
+#pragma unroll 1
+    for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
+        const Row row = in.rows[g];
+        for (i32 w = 0; w < PLACE_WORDS; ++w) {
+            const i64 word = place_word(row, w, 0, 1);
+#pragma unroll 4
+            for (i64 j = in.net_offsets[g] + Warp().rank(); j < in.net_offsets[g + 1]; j += 32) add_found(in, in.net_pins[j], in.n_parts, w, word);
+        }
+    }
+}
+
+// Tells the sources of nets that are no pins of theirs.
+__device__ __forceinline__ void tell_sources(const Rounds& in) {
+#pragma unroll 1
+    for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
+        const Row row = in.rows[g];
+#pragma unroll 1
+        for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) {
+            if (in.pinned[j]) continue;
+#pragma unroll 1
+            for (i32 s = Warp().rank(); s < row.size; s += 32) {
+                const Entry entry = in.entries[row.first + s];
+                if (entry.pins != 0) add_found(in, in.source_nodes[j], entry.part, 0, in.source_weights[j]);
+            }
+        }
+    }
+}
+
+// What a listed net tells its pins in a tile.
+struct Telltale {
+    i64 first, word;  // of the pins
+    i32 n;
+
+    __device__ __forceinline__ Telltale(const Rounds& in, i32 listed, i32 p, i32 w, i64 tile, i64 n_ends) {
+        const i64 g = listed & ~NO_PINS;
+        const Row row = in.rows[g];
+        i64 value = row.weight;
+        if ((listed & NO_PINS) != 0) {
+            value = 0;
+            for (i32 s = 0; s < row.size; ++s)
+                if (in.entries[row.first + s].part == p) value = in.waiting[row.first + s];
+        }
+        word = place_word(row, w, value, (listed & NO_PINS) == 0);
+        const i32 *ends = in.told + g * n_ends + tile, from = ends[0];
+        first = in.net_offsets[g] + from;
+        n = word != 0 ? ends[1] - from : 0;
+    }
+};
+
+// Writes one word of a tile of part p's column. By a block, whose sums are zero before and afterwards.
+__device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends) {
+    const Rounds& in = work.in;
+    const i64 start = tile * in.tile, n_listed = n_nets_of_parts(work)[p];
+    const i32 *listed = in.nets_of_parts + work.desk.first_ins[p], lane = Warp().rank();
+#pragma unroll 1
+    for (i64 base = 32 * Warp().place(); base < n_listed; base += blockDim.x) {
+        i64 first = 0, word = 0;
+        i32 n = 0;
+        if (base + lane < n_listed) {
+            const Telltale told(in, listed[base + lane], p, w, tile, n_ends);
+            first = told.first;
+            word = told.word;
+            n = told.n;
+        }
+#pragma unroll 1
+        for (i32 some = 0; some < 32; some += NETS_AT_ONCE) {
+            i32 pins[NETS_AT_ONCE];
+#pragma unroll
+            for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
+                const i64 from = __shfl_sync(ALL_LANES, first, some + k);
+                pins[k] = lane < __shfl_sync(ALL_LANES, n, some + k) ? in.net_pins[from + lane] : -1;
+            }
+#pragma unroll
+            for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
+                const i64 value = __shfl_sync(ALL_LANES, word, some + k);
+                if (pins[k] >= 0) sums.add(static_cast<u32>(pins[k] - start), value);
+            }
+        }
+        for (u32 left = __ballot_sync(ALL_LANES, n > 32); left != 0; left &= left - 1) {
+            const i32 k = __ffs(static_cast<i32>(left)) - 1, n_pins = __shfl_sync(ALL_LANES, n, k);
+            const i64 from = __shfl_sync(ALL_LANES, first, k), value = __shfl_sync(ALL_LANES, word, k);
+#pragma unroll 1
+            for (i32 j = 32 + lane; j < n_pins; j += 32) sums.add(static_cast<u32>(in.net_pins[from + j] - start), value);
+        }
+    }
+    __syncthreads();
+    const i64 n = smaller(in.tile, in.n_nodes - start);
+    i64* into = found_by(in, start, p) + w * in.n_nodes;
+#pragma unroll 1
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        into[i] = sums.get(static_cast<u32>(i));
+        sums.clear(static_cast<u32>(i));
+    }
+    __syncthreads();
+}
+
+// Tells all nodes what they find at first.
+__device__ __noinline__ void tell_first(Work& work) {
+    const Rounds& in = work.in;
+    count_nets(work);
+    work.grid.meet();
+    list_nets_of_parts(work);
+    tell_counts(in);
+    work.grid.meet();
+    const i64 n_tiles = (in.n_nodes + in.tile - 1) / in.tile;
+    const Sums sums(work.desk.lists, in.tile);
+#pragma unroll 1
+    for (i64 i = threadIdx.x; i < in.tile; i += blockDim.x) sums.clear(static_cast<u32>(i));
+    __syncthreads();
+#pragma unroll 1
+    for (i64 item = blockIdx.x; item < in.n_parts * PLACE_WORDS * n_tiles; item += gridDim.x) {
+        const i64 column = item / n_tiles;
+        write_tile(work, sums, static_cast<i32>(column / PLACE_WORDS), static_cast<i32>(column % PLACE_WORDS), item % n_tiles, n_tiles + 1);
+    }
+    work.grid.meet();
+    tell_sources(in);
+}
+
+#endif
