@@ -182,5 +182,6 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_by_prefix(const Rou
         meet(work);
         measure_again(work, in.order, n);
     }
+    note_loads(work, 0);
     end(work, done);
 }

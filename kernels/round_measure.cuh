@@ -277,7 +277,20 @@ __device__ __forceinline__ i64 overload(const Work& work) {
     return sum_of(Team::of_block(), over, work.desk.scratch);
 }
 
+// What the host hears of the parts as they are: connectivity, limits, and loads, behind the progress. Of the result in place
+// 0, of the start in place 1.
+__device__ __forceinline__ void note_loads(const Work& work, i32 place) {
+    const Rounds& in = work.in;
+    const i64 *loads = work.loads(work.measured), n = in.n_parts * N_LOADS, thread = work.thread();
+    i64* noted = reinterpret_cast<i64*>(in.progress + 1) + place * (1 + N_LOADS + n);
+    if (thread == 0) noted[0] = static_cast<i64>(in.progress->connectivity[work.measured & 1]);
+    if (thread < N_LOADS) noted[1 + thread] = in.limits[thread];
+#pragma unroll 1
+    for (i64 i = thread; i < n; i += work.n_threads()) noted[1 + N_LOADS + i] = loads[i];
+}
+
 __device__ __forceinline__ void keep_best(const Work& work) {
+    note_loads(work, 0);
 #pragma unroll 1
     for (i64 v = work.thread(); v < work.in.n_nodes; v += work.n_threads()) work.in.best[v] = work.in.parts[v];
 }

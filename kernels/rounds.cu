@@ -126,6 +126,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void refine_rounds(const Rounds
     begin(work);
     if (first == 0) {
         best_cost = weigh(work);
+        note_loads(work, 1);
         keep_best(work);
     }
     bool done = false;

@@ -139,8 +139,7 @@ def uncoarsen(
                 seed,
             )
             parts, n_parts = state.parts, state.n_parts
-        if depth == 0:
-            start = run.weigh(parts, n_parts)
+        before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
         if depth < exact:
@@ -162,6 +161,8 @@ def uncoarsen(
             )
         if depth:
             parts = parts[levels.maps[depth - 1]]
+        else:  # rounds in one launch know what they started with
+            start = run.weigh(before, n_parts)
         progress.advance(1, note=f"{level.n_nodes:,} nodes")
         del level  # before the next, larger one is made again
         if not searched:

@@ -20,7 +20,6 @@ from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan,
 from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
-from snnmap.partitioning.multilevel.gpu_weighing import GpuWeighing
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.upload import Uploader
@@ -37,7 +36,7 @@ LEAST_POOL = 40 << 20
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
-class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuWeighing, GpuRounds):
+class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     """CuPy and CUDA C++ kernels on the current device.
 
     Attributes:

@@ -11,6 +11,7 @@ import numpy as np
 from snnmap.partitioning.multilevel.device import word
 from snnmap.partitioning.multilevel.gpu_choosing import GpuChoosing
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
+from snnmap.partitioning.multilevel.gpu_weighing import GpuWeighing, Noted
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.turns import Turn
@@ -79,7 +80,7 @@ class Played(NamedTuple):
     stalled: bool
 
 
-class GpuRounds(GpuChoosing):
+class GpuRounds(GpuWeighing, GpuChoosing):
     """`refine` as one launch; the host waits once.
 
     Attributes:
@@ -218,7 +219,11 @@ class GpuRounds(GpuChoosing):
                 return None
             if words[_DONE] or progress.expired():
                 break
-        result = result if names is None else names[result]
+        if names is not None:
+            result = names[result]
+        elif name != "repair_rounds":
+            noted = zip((result, parts), words[_PROGRESS_WORDS:].reshape(2, -1), strict=True)
+            self._noted = [Noted(*one) for one in list(noted)[: 2 - (name == "refine_by_prefix")]]
         return Played(result, int(words[_N_TURNS]), bool(words[_STALLED]))
 
     def _close_gaps(self, parts: Array, n_parts: int) -> tuple[Array, Array]:
@@ -248,7 +253,7 @@ class GpuRounds(GpuChoosing):
         memory.data.memset_async(0, zeroed)
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]
-        told = memory[places[len(fields) - 1] :][: 8 * _PROGRESS_WORDS].view(np.int64)
+        told = memory[places[len(fields) - 1] :][: fields[-1].n_bytes].view(np.int64)
         packed = struct.pack(f"={len(words)}Q", *words) + b"".join(
             _TURN.pack(*turn) for turn in turns
         )
@@ -364,7 +369,8 @@ class GpuRounds(GpuChoosing):
             found, tile, told, nets_of_parts, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
-            Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins, Room(8 * _PROGRESS_WORDS, zeroed=True),
+            Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins,
+            Room(8 * (_PROGRESS_WORDS + 2 * (1 + n_loads + n_parts * n_loads)), zeroed=True),
         ]  # fmt: skip
 
 

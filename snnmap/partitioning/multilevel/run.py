@@ -84,7 +84,7 @@ class Run:
         if table is None:
             table = engine.measure(level, parts, n_parts)[0]
         progress = self.progress if hasty else SILENT
-        known = (parts, n_parts, state.loads, table)
+        known = (parts, n_parts, engine.from_host(state.loads), table)
         found: tuple[Array, int] = engine.merge_parts(
             level, *known, engine.from_host(limits), progress
         )

@@ -48,7 +48,7 @@ def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 def refined(
     engine: Any, level: Level, seed: int, n_parts: int, config: RefinementConfig, **changes: Any
 ) -> Any:
-    """Refined parts on the host, from random ones with random limits."""
+    """Refined parts on the host, from random ones with random limits; rounds know what weighing tells."""
     rng = np.random.default_rng(seed)
     limits = twins.random_limits(rng, level, n_parts)
     parts = rng.integers(0, n_parts, level.n_nodes).astype(np.int32)
@@ -58,7 +58,11 @@ def refined(
     knobs |= changes
     level = engine.for_rounds(engine.upload(level))
     where = (engine, level, engine.from_host(limits), engine.from_host(parts))
-    return engine.to_host(refine(*where, n_parts, config, **knobs))
+    found = refine(*where, n_parts, config, **knobs)
+    at_once, measured = (engine.weigh(level, where[2], found, n_parts)[1:] for _ in range(2))
+    for one, other in zip(at_once, measured, strict=True):
+        assert np.array_equal(engine.to_host(one), engine.to_host(other))
+    return engine.to_host(found)
 
 
 SCHEMES = {"jet": RefinementConfig(), "sequence": RefinementConfig(scheme="sequence")}
