@@ -419,3 +419,34 @@ def test_sizes_are_few(n: int) -> None:
     size = gpu_rounds._next_size(n)
     assert n <= size <= n + n // 4 + 1
     assert gpu_rounds._next_size(size) == size
+
+
+def test_what_rounds_noted_is_not_measured_again(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the parts at the start and of those at the end, each once, and only where they have no gaps to close."""
+    weighed: list[str] = []
+    run = gpu._run_together
+
+    def note(source: str, *args: Any, **named: Any) -> None:
+        weighed.append(source)
+        run(source, *args, **named)
+
+    rng = np.random.default_rng(3)
+    level = twins.random_level(rng, n_nodes=60, n_nets=40, mean_pins=5)
+    limits = twins.random_limits(rng, level, 4)
+    there = gpu.for_rounds(gpu.upload(level)), gpu.from_host(limits)
+    start = gpu.from_host(rng.integers(0, 4, 60).astype(np.int32))
+    knobs: dict[str, Any] = {
+        "rounds": 3, "schedule": (2.0,), "overload_price": 20.0, "roomy": False, "seed": 1
+    }  # fmt: skip
+    found = refine(gpu, *there, start, 4, RefinementConfig(), **knobs)
+    monkeypatch.setattr(gpu, "_run_together", note)
+    states = [gpu.weigh(*there, parts, 4) for parts in (found, start, found)]
+    assert weighed == ["weigh"]
+    for parts, state in zip((found, start, found), states, strict=True):
+        expected = CpuEngine().weigh(level, limits, gpu.to_host(parts), 4)
+        assert state[1] == expected[1]
+        assert np.array_equal(gpu.to_host(state[2]), expected[2])
+        assert np.array_equal(state[3], expected[3])
+    assert states[0][1] != states[1][1]
