@@ -71,7 +71,7 @@ struct Overload {
             more += larger(now - limit, 0) - larger(now - change - limit, 0);
             held[r] += total;
         }
-        if (more != 0) add64(work.in.changed + v, more);
+        if (more != 0) add_to(work.in.changed + v, more);
     }
 };
 
@@ -102,7 +102,7 @@ __device__ __noinline__ void change_overload(const Work& work) {
         }
         __syncthreads();
     }
-    for (i64 w = n_words + threadIdx.x; w < used; w += blockDim.x) reinterpret_cast<u32*>(desk.lists)[w] = 0;
+    for (i64 w = n_words + threadIdx.x; w < used; w += blockDim.x) desk.lists.as<u32>()[w] = 0;
     __syncthreads();
 }
 

@@ -70,7 +70,7 @@ __device__ __forceinline__ void accept_prefix(const Work& work, const i32* list,
     if (n == 0) return;
     const Rounds& in = work.in;
     const Team block = Team::of_block();
-    i64 *scratch = work.desk.scratch, *gains = reinterpret_cast<i64*>(work.desk.lists);
+    i64 *scratch = work.desk.scratch, *gains = work.desk.lists.as<i64>();
     i32* ids = reinterpret_cast<i32*>(gains + FEW_MOVES);
     u32 *counts = reinterpret_cast<u32*>(gains), *cursor = work.desk.cursors;
     const Sums sums(counts + N_DIGITS, N_DIGITS * N_LOADS);

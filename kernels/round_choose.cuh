@@ -59,8 +59,8 @@ __device__ __forceinline__ void move(const Work& work, i64 v) {
     in.parts[v] = static_cast<i32>(b);
     in.moved[v] = (static_cast<i32>(work.turn) + 1) << 16 | static_cast<i32>(a);
     for (i32 r = 0; r < N_ADDITIVE; ++r) {
-        add64(loads + a * N_LOADS + r, -work.additive(v, r));
-        add64(loads + b * N_LOADS + r, work.additive(v, r));
+        add_to(loads + a * N_LOADS + r, -work.additive(v, r));
+        add_to(loads + b * N_LOADS + r, work.additive(v, r));
     }
 }
 
@@ -88,11 +88,11 @@ __device__ __forceinline__ void begin(Work& work) {
         return;
     }
     survey(work);
-    if (work.in.segments != nullptr) list_segments(work);
+    if (work.in.segments.given()) list_segments(work);
     forget_found(work);
     meet(work);
     work.finds = can_find(work.in);
-    if (!work.finds && work.in.node_offsets == nullptr) work.in.progress->gave_up = NEEDS_LISTS;
+    if (!work.finds && !work.in.node_offsets.given()) work.in.progress->gave_up = NEEDS_LISTS;
     measure(work);
     meet(work);
     if (work.finds) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void measure_again(Work& work, const i32* movers, i64
         const i64 v = in.proposed[i];
         in.moves[v] = in.parts[v] * 0x10001;
     }
-    if (n != 0 && in.segments != nullptr) {
+    if (n != 0 && in.segments.given()) {
 #pragma unroll 1
         for (i64 i = Warp().index(); i < n; i += Warp().number()) list_nets_of(work, Warp(), movers[i], CHANGED);
         meet(work);

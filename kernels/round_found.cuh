@@ -42,12 +42,12 @@ __device__ __forceinline__ i64* found_by(const Rounds& in, i64 v, i64 part) { re
 
 // Adds to word w of a place.
 __device__ __forceinline__ void add_found(const Rounds& in, i64 v, i64 part, i32 w, i64 word) {
-    if (word != 0) add64(found_by(in, v, part) + w * in.n_nodes, word);
+    if (word != 0) add_to(found_by(in, v, part) + w * in.n_nodes, word);
 }
 
 // Whether all sums fit: known when all loads and weights are summed up.
 __device__ __forceinline__ bool can_find(const Rounds& in) {
-    bool fits = in.found != nullptr && in.progress->total_weight < MOST_WEIGHT;
+    bool fits = in.found.given() && in.progress->total_weight < MOST_WEIGHT;
     for (i32 c = 0; c < N_DISTINCT; ++c) fits &= in.progress->totals[N_ADDITIVE + c] < MOST_COUNT;
     return fits;
 }
@@ -56,7 +56,7 @@ __device__ __forceinline__ bool can_find(const Rounds& in) {
 __device__ __forceinline__ void forget_found(const Work& work) {
     const i64 n = 2 * PLACE_WORDS * work.in.n_nodes;
 #pragma unroll 1
-    for (i64 i = work.thread(); work.in.found != nullptr && i < n; i += work.n_threads()) found_by(work.in, 0, work.in.n_parts)[i] = 0;
+    for (i64 i = work.thread(); work.in.found.given() && i < n; i += work.n_threads()) found_by(work.in, 0, work.in.n_parts)[i] = 0;
 }
 
 // What a net's nodes find elsewhere than before: they are told by a group of threads, for some parts at a time.
@@ -109,7 +109,7 @@ struct Telling {
         for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {
             const i32 u = in.source_nodes[j];
             if (fresh) {
-                const i64 at = lower_bound(in.net_pins, first, last, u);
+                const i64 at = lower_bound<i32>(in.net_pins, first, last, u);
                 in.pinned[j] = at < last && in.net_pins[at] == u;
             }
             if (!in.pinned[j]) continue;

@@ -87,7 +87,7 @@ struct NetList {
     i64 n;
 
     __device__ __forceinline__ NetList(const Work& work, bool is_long, const u64* n_listed)
-        : work(work), is_long(is_long), is_listed(work.in.segments != nullptr && n_listed != nullptr) {
+        : work(work), is_long(is_long), is_listed(work.in.segments.given() && n_listed != nullptr) {
         const i64 n_all = is_long ? static_cast<i64>(work.in.progress->n_long_nets) : work.in.n_nets;
         n = is_listed ? static_cast<i64>(n_listed[is_long]) : n_all;
     }

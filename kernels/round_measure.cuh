@@ -200,7 +200,7 @@ __device__ __noinline__ i64 fill_rows(const Work& work, G group, bool only_long,
 template <bool HASHED, class G>
 __device__ __forceinline__ i64 measure_rows(const Work& work, G group) {
     const Rounds& in = work.in;
-    if (work.measured == 0 || in.segments != nullptr || in.net_offsets[in.n_nets] < MANY_PINS * in.n_nets) return fill_rows<HASHED>(work, group, false);
+    if (work.measured == 0 || in.segments.given() || in.net_offsets[in.n_nets] < MANY_PINS * in.n_nets) return fill_rows<HASHED>(work, group, false);
     i64 n_listed = 0;
     const i64 connectivity = update_rows<HASHED>(work, group, n_listed);
     group.sync();
@@ -223,7 +223,7 @@ __device__ __noinline__ void measure(const Work& work) {
     for (i64 v = work.thread(); work.measured == 0 && v < in.n_nodes; v += work.n_threads())
         for (i32 r = 0; r < N_ADDITIVE; ++r) loads.add(in.parts[v] * N_LOADS + r, work.additive(v, r));
     connectivity = sum_of(block, connectivity, work.desk.scratch);
-    if (threadIdx.x == 0) add64(reinterpret_cast<i64*>(in.progress->connectivity) + (work.measured & 1), connectivity);
+    if (threadIdx.x == 0) add_to(reinterpret_cast<i64*>(in.progress->connectivity) + (work.measured & 1), connectivity);
     work.flush(work.loads(work.measured));
 }
 

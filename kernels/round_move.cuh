@@ -86,7 +86,7 @@ __device__ __forceinline__ void choose_part(const Work& work, G group, const Pri
         const i64 place = static_cast<i64>(atomicAdd(&work.counters().n_proposed, 1ull));
         offer<KIND>(work, node, best, plain, brought, place);
     }
-    if (moves && in.segments != nullptr) list_nets_of(work, group, v, TOUCHED);
+    if (moves && in.segments.given()) list_nets_of(work, group, v, TOUCHED);
     group.sync();
 }
 
@@ -126,7 +126,7 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
                     continue;
                 }
                 // v is the only pin here: without it only sources wait
-                const i64 o = lower_bound(in.out_nets, first_out, last_out, net);
+                const i64 o = lower_bound<i32>(in.out_nets, first_out, last_out, net);
                 node.here += in.waiting[now.first + s];
                 if (o < last_out && in.out_nets[o] == net) node.here -= in.out_weights[o];
                 for (i32 c = 0; !strict && c < N_DISTINCT; ++c) node.freed[c] += now.counts[c];
@@ -141,7 +141,7 @@ __device__ __forceinline__ void propose(const Work& work, G group, const Prices&
     }
     for (i64 o = first_out + team; o < last_out; o += teams) {
         const i32 net = in.out_nets[o];
-        const i64 k = lower_bound(in.node_nets, first, last, net);
+        const i64 k = lower_bound<i32>(in.node_nets, first, last, net);
         if (k < last && in.node_nets[k] == net) continue;  // v is a pin itself: its source term never changes
         const i64 weight = in.out_weights[o];
         if (weight == 0) continue;

@@ -92,7 +92,7 @@ __device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& 
     while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
     if (in.progress->n_long_nodes != 0) propose_by_teams<KIND>(work, Team::of_block(), prices, width, true);
     __syncthreads();
-    if (KIND != STRICT && in.segments != nullptr)
+    if (KIND != STRICT && in.segments.given())
         propose_by_segments<KIND>(work, prices, width);
     else if (team.warps > 1)
         propose_by_teams<KIND>(work, team, prices, width, false);
@@ -111,8 +111,8 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
     __syncthreads();
 #pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        if (desk.ins[p] != 0) add64(work.wanted_in() + p, desk.ins[p]);
-        if (desk.outs[p] != 0) add64(work.wanted_out() + p, desk.outs[p]);
+        if (desk.ins[p] != 0) add_to(work.wanted_in() + p, desk.ins[p]);
+        if (desk.outs[p] != 0) add_to(work.wanted_out() + p, desk.outs[p]);
         desk.ins[p] = desk.outs[p] = 0;
     }
 }

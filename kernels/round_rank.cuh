@@ -15,7 +15,7 @@ __device__ __noinline__ void sort_share(const Work& work) {
     work.grid.share(n_moves_of(work), first, last);
     const i64 n = last - first;
     const bool fits = n <= desk.sortable();
-    i64* gains = fits ? reinterpret_cast<i64*>(desk.lists) : in.sorted_gains + first;
+    i64* gains = fits ? desk.lists.as<i64>() : in.sorted_gains + first;
     i32* ids = fits ? reinterpret_cast<i32*>(gains + desk.sortable()) : in.sorted + first;
     for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
         gains[i] = in.sorted_gains[first + i];
@@ -113,7 +113,7 @@ __device__ __noinline__ void rank_all(Work& work) {
         const bool last = width * WAYS >= gridDim.x && !back;
         meet(work);
         merge_runs(work, n, each * width, back ? in.merged_gains : in.sorted_gains, back ? in.order : in.sorted,
-                   back ? in.sorted_gains : in.merged_gains, back ? in.sorted : in.order, last ? in.ranks : nullptr);
+                   back ? in.sorted_gains : in.merged_gains, back ? in.sorted : in.order, last ? static_cast<i32*>(in.ranks) : nullptr);
         width *= WAYS;
     }
 }
@@ -128,7 +128,7 @@ __device__ __forceinline__ const i32* put_in_order(const Work& work, const i32* 
     const Desk& desk = work.desk;
     const i64 n_words = (n_moves_of(work) + 31) >> 5;
     if (words_to_order(work, n) > most_words) return nullptr;
-    u32 *bits = reinterpret_cast<u32*>(desk.lists), *before = bits + n_words;
+    u32 *bits = desk.lists.as<u32>(), *before = bits + n_words;
     i32* ordered = reinterpret_cast<i32*>(before + n_words);
 #pragma unroll 1
     for (i64 w = threadIdx.x; w < n_words; w += blockDim.x) bits[w] = 0;

@@ -147,15 +147,18 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     Sender* list = reinterpret_cast<Sender*>(parts.stays + parts.n_words);
     const i32 most = static_cast<i32>((desk.n_bytes(group) - 4 * parts.n_words - QUEUE_BYTES * (size >> 5)) / static_cast<i32>(sizeof(Sender)));
     i32 moves[AT_ONCE];
-    PREFETCH(in.rows + g);
     bool sends = false;
     parts.begin(group);
+    const i32 first_entry = in.rows[g].first, n_entries = in.rows[g].size;
+    i32 of_source;
+    items.read(group, in.moves, 0, moves, &of_source);
+    sends = is_move(of_source);
 #pragma unroll 1
-    for (i32 i = items.n_pins + rank; i < items.n; i += size) sends |= is_move(in.moves[items.sources[i - items.n_pins]]);
+    for (i32 i = items.n_pins + size + rank; i < items.n; i += size) sends |= is_move(in.moves[items.sources[i - items.n_pins]]);
     bool some = sends;
 #pragma unroll 1
     for (i32 start = 0; start < items.n_pins; start += chunk) {
-        items.read(group, in.moves, start, moves);
+        if (start != 0) items.read(group, in.moves, start, moves);
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
             if (start + k * size >= items.n_pins) break;
@@ -169,6 +172,10 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     some = any_of(group, some, desk.scratch);
     group.sync();
     if (!some) return;
+    if (rank < n_entries) {
+        PREFETCH(in.entries + first_entry + rank);
+        PREFETCH(in.waiting + first_entry + rank);
+    }
 #pragma unroll 1
     for (i32 start = 0; start < items.n_pins; start += chunk) {
         if (items.n_pins > chunk) items.read(group, in.moves, start, moves);
@@ -228,9 +235,9 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
             worth -= together ? sum_of(group, brought, desk.scratch) : brought;
             if (together && rank != 0) continue;
             const i64 v = in.order[when];
-            if (worth != 0) add64(in.later + v, begins ? -worth : worth);
+            if (worth != 0) add_to(in.later + v, begins ? -worth : worth);
             for (i32 c = 0; LOADS && c < N_DISTINCT; ++c)
-                if (row.counts[c] != 0) add64((begins ? in.incoming : in.outgoing) + v * N_DISTINCT + c, row.counts[c]);
+                if (row.counts[c] != 0) add_to((begins ? in.incoming : in.outgoing) + v * N_DISTINCT + c, row.counts[c]);
         }
     }
 #pragma unroll 1
@@ -238,7 +245,7 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
         const Sender one = senders.at(i);
         if (!is_move(one.move)) continue;
         const i64 gain = (parts.span(one.to()).lasts(one.rank) - parts.span(one.from()).lasts(one.rank)) * one.weight;
-        if (gain != 0) add64(in.later + in.order[one.rank], gain);
+        if (gain != 0) add_to(in.later + in.order[one.rank], gain);
     }
     group.sync();
     parts.end(group, n);

@@ -37,7 +37,7 @@ __device__ __noinline__ void count_nets(const Work& work) {
     __syncthreads();
 #pragma unroll 1
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
-        if (desk.ins[p] != 0) add64(n_nets_of_parts(work) + p, desk.ins[p]);
+        if (desk.ins[p] != 0) add_to(n_nets_of_parts(work) + p, desk.ins[p]);
         desk.ins[p] = 0;
     }
     const i64 n_ends = (in.n_nodes + in.tile - 1) / in.tile + 1;
@@ -45,7 +45,7 @@ __device__ __noinline__ void count_nets(const Work& work) {
     for (i64 i = work.thread(); i < in.n_nets * n_ends; i += work.n_threads()) {
         const i64 g = i / n_ends, first = in.net_offsets[g];
         const i32 node = static_cast<i32>(smaller(i % n_ends * in.tile, in.n_nodes));
-        in.told[i] = static_cast<i32>(lower_bound(in.net_pins, first, in.net_offsets[g + 1], node) - first);
+        in.told[i] = static_cast<i32>(lower_bound<i32>(in.net_pins, first, in.net_offsets[g + 1], node) - first);
     }
 }
 

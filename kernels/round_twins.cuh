@@ -79,7 +79,7 @@ struct Sending {
         const Rounds& in = work.in;
         const i32 g = out_net_of(in, v);
         if (g < 0) return;
-        const i64 j = lower_bound(in.node_nets, first_net, first_net + n_nets, g);
+        const i64 j = lower_bound<i32>(in.node_nets, first_net, first_net + n_nets, g);
         if (j < first_net + n_nets && in.node_nets[j] == g) return;
         weight = in.out_weights[in.out_offsets[v]];
         if (weight != 0) row = in.rows[g];

@@ -87,17 +87,23 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     const Items items(in, g);
     const Shifts<HASHED> shifts(work, group);
     unsigned short* queue = queue_of(work, group);
-    PREFETCH(in.rows + g);
     if (items.n > MOST_PINS) return true;
     if (rank == 0) *shifts.n_listed = 0;
     group.sync();
-    bool sends = false;
+    const i32 first_place = in.rows[g].first, n_before = in.rows[g].size;
+    i32 moved[AT_ONCE], of_source;
+    items.read(group, in.moved, 0, moved, &of_source);
+    bool sends = of_source >> 16 == round;
 #pragma unroll 1
-    for (i32 i = items.n_pins + rank; i < items.n; i += size) sends |= in.moved[items.sources[i - items.n_pins]] >> 16 == round;
+    for (i32 i = items.n_pins + size + rank; i < items.n; i += size) sends |= in.moved[items.sources[i - items.n_pins]] >> 16 == round;
+    if (rank < n_before) {
+        PREFETCH(in.entries + first_place + rank);
+        PREFETCH(in.waiting + first_place + rank);
+    }
 #pragma unroll 1
     for (i32 start = 0; start < items.n_pins; start += AT_ONCE * size) {
-        i32 moved[AT_ONCE], n_queued = 0;
-        items.read(group, in.moved, start, moved);
+        i32 n_queued = 0;
+        if (start != 0) items.read(group, in.moved, start, moved);
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
             if (start + k * size >= items.n_pins) break;
@@ -188,7 +194,7 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     // v is the only pin in its part, or was it; nothing that it sends waits for it.
     const auto alone = [&](i32 v, i64 waits, i64 sign) {
         if (!work.finds) return;
-        const i64 j = lower_bound(in.source_nodes, first_source, last_source, v);
+        const i64 j = lower_bound<i32>(in.source_nodes, first_source, last_source, v);
         const i64 own = j < last_source && in.source_nodes[j] == v ? in.source_weights[j] : 0;
         telling.alone(row, v, sign * (row.weight - waits + own), sign);
     };

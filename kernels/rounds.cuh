@@ -55,52 +55,54 @@ struct Counters {
     u64 n_touched[2], n_changed[2];    // listed nets of pins that would move, that moved; of those the long ones
 };
 
+struct Look;  // see prefix.cu
+
 // 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
 struct Rounds {
-    const i64* net_offsets;
-    const i32* net_pins;
-    const i64* source_offsets;
-    const i32* source_nodes;
-    const i64* source_weights;
-    const i64* node_offsets;
-    const i32* node_nets;
-    const i64* out_offsets;
-    const i32* out_nets;
-    const i64 *out_weights, *net_weights, *counts, *resources;
+    Global<const i64> net_offsets;
+    Global<const i32> net_pins;
+    Global<const i64> source_offsets;
+    Global<const i32> source_nodes;
+    Global<const i64> source_weights;
+    Global<const i64> node_offsets;
+    Global<const i32> node_nets;
+    Global<const i64> out_offsets;
+    Global<const i32> out_nets;
+    Global<const i64> out_weights, net_weights, counts, resources;
     i64 n_nets, n_nodes, n_parts;
     i64 table_warps, node_warps;  // of a team: so that all tables have room, and for proposals
     i64 table_words, slots;       // of all tables of a block; of a warp's own for the rows of nets, 0: those are a team's
-    const i64* limits;
+    Global<const i64> limits;
     double overload_factor;
     i64 patience, may_grow;  // whether there may be more parts
-    const i32* start;  // parts
-    const i32* names;  // of parts, which break ties, ascending; null: their numbers
-    i32 *parts, *best;
-    i32* moved;  // (the round after the last one in which it moved << 16) + where it came from: in that round it rests, but not with the scheme "sequence"
-    i32 *targets, *moves;  // the latter: (part << 16) + target, its part once more if it has none
-    i32* proposed;         // nodes with a move
-    i64 *gains, *plain_gains, *later, *incoming, *outgoing;  // the last two: distinct loads
-    Row* rows;
-    Entry* entries;
-    i64* waiting;  // weight of the sources of each entry
-    i64* found;    // what each node finds in each part, or null: see round_found.cuh
+    Global<const i32> start;  // parts
+    Global<const i32> names;  // of parts, which break ties, ascending; null: their numbers
+    Global<i32> parts, best;
+    Global<i32> moved;  // (the round after the last one in which it moved << 16) + where it came from: in that round it rests, but not with the scheme "sequence"
+    Global<i32> targets, moves;  // the latter: (part << 16) + target, its part once more if it has none
+    Global<i32> proposed;         // nodes with a move
+    Global<i64> gains, plain_gains, later, incoming, outgoing;  // the last two: distinct loads
+    Global<Row> rows;
+    Global<Entry> entries;
+    Global<i64> waiting;  // weight of the sources of each entry
+    Global<i64> found;    // what each node finds in each part, or null: see round_found.cuh
     i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
-    i32* told;     // where the pins of each tile begin in each net
-    i32* nets_of_parts;
-    bool* pinned;  // whether a source is a pin of its net
+    Global<i32> told;     // where the pins of each tile begin in each net
+    Global<i32> nets_of_parts;
+    Global<bool> pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory
-    i64 *sorted_gains, *merged_gains;
-    i32 *sorted, *halves;  // the latter: lists by part, room for two entries a node
-    i64* changed;  // for the best prefix only, as the next ones: see prefix.cu
-    struct Look* looks;
-    i32 *order, *ranks;
-    i64* loads;  // of even and odd measurements
-    i64* counters;
-    i32 *long_nets, *long_nodes;
-    i32 *segments, *listed, *marks;  // where nodes have twins, or null: see round_twins.cuh
-    u32* twins;
-    Progress* progress;
+    Global<i64> sorted_gains, merged_gains;
+    Global<i32> sorted, halves;  // the latter: lists by part, room for two entries a node
+    Global<i64> changed;  // for the best prefix only, as the next ones: see prefix.cu
+    Global<Look> looks;
+    Global<i32> order, ranks;
+    Global<i64> loads;  // of even and odd measurements
+    Global<i64> counters;
+    Global<i32> long_nets, long_nodes;
+    Global<i32> segments, listed, marks;  // where nodes have twins, or null: see round_twins.cuh
+    Global<u32> twins;
+    Global<Progress> progress;
 
     __device__ __forceinline__ const Turn& turn(const Rounds* rounds, i64 i) const {
         return reinterpret_cast<const Turn*>(rounds + 1)[i];
@@ -118,26 +120,26 @@ enum Kind { ALONE, REPLAYED, STRICT };
 
 // What a block keeps in shared memory.
 struct Desk {
-    i64* scratch;
-    i64* sums;         // words of `loads`
-    u32 *ins, *outs;   // of each part
-    u32 *first_ins, *first_outs;
-    u32* tables;
-    unsigned char* lists;  // and other things that a phase needs
-    u32* cursors;      // a warp each
+    Local<i64> scratch;
+    Local<i64> sums;         // words of `loads`
+    Local<u32> ins, outs;   // of each part
+    Local<u32> first_ins, first_outs;
+    Local<u32> tables;
+    Local<unsigned char> lists;  // and other things that a phase needs
+    Local<u32> cursors;      // a warp each
     i32 n_parts, warp_bytes;
 
     __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_words, i64 warp_bytes)
         : n_parts(static_cast<i32>(n)), warp_bytes(static_cast<i32>(warp_bytes)) {
-        scratch = reinterpret_cast<i64*>(memory);
-        sums = scratch + SCRATCH_WORDS;
-        lists = reinterpret_cast<unsigned char*>(sums + n * N_LOADS);
-        tables = reinterpret_cast<u32*>(lists + warp_bytes * (blockDim.x >> 5));
-        ins = tables + table_words;
-        outs = ins + n;
-        first_ins = outs + n;
-        first_outs = first_ins + n;
-        cursors = first_outs + n;
+        scratch = {reinterpret_cast<i64*>(memory)};
+        sums = {scratch + SCRATCH_WORDS};
+        lists = {reinterpret_cast<unsigned char*>(sums + n * N_LOADS)};
+        tables = {reinterpret_cast<u32*>(lists + warp_bytes * (blockDim.x >> 5))};
+        ins = {tables + table_words};
+        outs = {ins + n};
+        first_ins = {outs + n};
+        first_outs = {first_ins + n};
+        cursors = {first_outs + n};
     }
     __device__ __forceinline__ Sums loads() const { return Sums(sums, static_cast<i64>(n_parts) * N_LOADS); }
     template <class G>
@@ -153,8 +155,8 @@ struct Desk {
     // Moves that can be sorted where lists lie.
     __device__ __forceinline__ i64 sortable() const { return n_bytes(Team::of_block()) / 12; }
     __device__ __forceinline__ void clear() const {
-        const i64 n = reinterpret_cast<u32*>(cursors + (blockDim.x >> 5)) - reinterpret_cast<u32*>(sums);
-        u32* words = reinterpret_cast<u32*>(sums);
+        const i64 n = reinterpret_cast<u32*>(cursors + (blockDim.x >> 5)) - sums.as<u32>();
+        u32* words = sums.as<u32>();
         for (i64 i = threadIdx.x; i < n; i += blockDim.x) words[i] = 0;
         __syncthreads();
     }
@@ -198,7 +200,7 @@ struct Work {
     __device__ __forceinline__ i64 n_nets_of(i64 v) const {
         return in.node_offsets[v + 1] - in.node_offsets[v] + in.out_offsets[v + 1] - in.out_offsets[v];
     }
-    __device__ __forceinline__ i64 name_of(i32 p) const { return in.names != nullptr ? in.names[p] : p; }
+    __device__ __forceinline__ i64 name_of(i32 p) const { return in.names.given() ? in.names[p] : p; }
     __device__ __forceinline__ i64 additive(i64 v, i32 r) const { return in.resources[v * N_ADDITIVE + r]; }
     __device__ __forceinline__ i64 incoming(i64 v, i32 r) const {
         return r < N_ADDITIVE ? additive(v, r) : in.incoming[v * N_DISTINCT + r - N_ADDITIVE];
@@ -213,7 +215,7 @@ struct Work {
         for (u32 i = threadIdx.x; i < desk.n_parts * N_LOADS; i += blockDim.x) {
             const i64 sum = sums.get(i);
             if (sum == 0) continue;
-            add64(into + i, sum);
+            add_to(into + i, sum);
             sums.clear(i);
         }
         __syncthreads();
@@ -280,10 +282,12 @@ struct Items {
           n_pins(static_cast<i32>(in.net_offsets[g + 1] - in.net_offsets[g])),
           n(n_pins + static_cast<i32>(in.source_offsets[g + 1] - in.source_offsets[g])) {}
 
-    // values[pin] of some pins, from `start` on, of which each thread of a group reads some; beyond the end 0.
+    // values[pin] of some pins, from `start` on, of which each thread of a group reads some; beyond the end 0. Of the first ones
+    // with values[source] of one source, so that their loads overlap.
     template <class G>
-    __device__ __forceinline__ void read(G group, const i32* values, i32 start, i32* read) const {
+    __device__ __forceinline__ void read(G group, const i32* values, i32 start, i32* read, i32* of_source = nullptr) const {
         i32 node[AT_ONCE];
+        const i32 source = of_source != nullptr && group.rank() < n - n_pins ? sources[group.rank()] : -1;
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) {
             const i32 i = start + k * group.size() + group.rank();
@@ -291,6 +295,7 @@ struct Items {
         }
 #pragma unroll
         for (i32 k = 0; k < AT_ONCE; ++k) read[k] = node[k] >= 0 ? values[node[k]] : 0;
+        if (of_source != nullptr) *of_source = source >= 0 ? values[source] : 0;
     }
     // Of the warp's pins among those, as they were queued.
     template <class G>
@@ -298,20 +303,20 @@ struct Items {
         return pins[start + (place >> 5) * group.size() + group.rank() / 32 * 32 + (place & 31)];
     }
     // visit(i, node, values[node]) for all of them, by a group, some at a time, so that their loads overlap.
-    template <class G, class T, class Visit>
-    __device__ __forceinline__ void visit(G group, const T* values, Visit visit) const {
+    template <class G, class Visit>
+    __device__ __forceinline__ void visit(G group, const i32* values, Visit visit) const {
         const i32 SOME = 5, size = group.size();
 #pragma unroll 1
         for (i32 base = group.rank(); base < n; base += SOME * size) {
             i32 node[SOME];
-            T value[SOME];
+            i32 value[SOME];
 #pragma unroll
             for (i32 k = 0; k < SOME; ++k) {
                 const i32 i = base + k * size;
                 node[k] = i < n ? i < n_pins ? pins[i] : sources[i - n_pins] : -1;
             }
 #pragma unroll
-            for (i32 k = 0; k < SOME; ++k) value[k] = node[k] >= 0 ? values[node[k]] : T(0);
+            for (i32 k = 0; k < SOME; ++k) value[k] = node[k] >= 0 ? values[node[k]] : 0;
 #pragma unroll
             for (i32 k = 0; k < SOME; ++k)
                 if (node[k] >= 0) visit(base + k * size, node[k], value[k]);
@@ -375,14 +380,14 @@ __device__ __noinline__ void survey(const Work& work) {
         in.parts[v] = in.start[v];
         in.moved[v] = -1;
         in.moves[v] = in.start[v] * 0x10001;
-        if (in.node_offsets != nullptr && work.n_nets_of(v) > work.long_node())
+        if (in.node_offsets.given() && work.n_nets_of(v) > work.long_node())
             in.long_nodes[atomicAdd(&in.progress->n_long_nodes, 1ull)] = static_cast<i32>(v);
         for (i32 r = 0; r < N_ADDITIVE; ++r) sums[r] += work.additive(v, r);
     }
     for (i32 r = 0; r <= N_LOADS; ++r) {
         const i64 sum = sum_of(Team::of_block(), sums[r], work.desk.scratch);
         i64* total = r < N_LOADS ? in.progress->totals + r : reinterpret_cast<i64*>(&in.progress->total_weight);
-        if (threadIdx.x == 0) add64(total, sum);
+        if (threadIdx.x == 0) add_to(total, sum);
     }
 }
 
