@@ -11,46 +11,6 @@ const i32 SCRATCH_WORDS = 128;
 #define PREFETCH(address) asm volatile("prefetch.global.L2 [%0];" ::"l"(address))
 #endif
 
-#ifndef IN_SHARED_MEMORY  // what a pointer that was read from memory points to: else every access may be to either memory
-#define IN_SHARED_MEMORY(pointer) __builtin_assume(__isShared(pointer))
-#define IN_GLOBAL_MEMORY(pointer) __builtin_assume(__isGlobal(pointer))
-#endif
-
-#ifndef ADD_TO_MEMORY  // atomically; nothing comes back (the compiler asks for the old value, though nobody wants it)
-#define ADD_TO_MEMORY(target, value) \
-    asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(target)), "l"(value) : "memory")
-#endif
-
-// Adds to a word of global memory.
-__device__ __forceinline__ void add_to(i64* target, i64 value) { ADD_TO_MEMORY(target, value); }
-
-// A pointer to global memory, or null; one to shared memory.
-template <class T>
-struct Global {
-    T* pointer;
-
-    __device__ __forceinline__ operator T*() const {
-        IN_GLOBAL_MEMORY(pointer);
-        return pointer;
-    }
-    __device__ __forceinline__ T* operator->() const { return *this; }
-    __device__ __forceinline__ bool given() const { return pointer != nullptr; }
-};
-
-template <class T>
-struct Local {
-    T* pointer;
-
-    __device__ __forceinline__ operator T*() const {
-        IN_SHARED_MEMORY(pointer);
-        return pointer;
-    }
-    template <class U>
-    __device__ __forceinline__ U* as() const {
-        return reinterpret_cast<U*>(static_cast<T*>(*this));
-    }
-};
-
 // A warp, or some warps of a block (a power of two, so that there are at most 15 teams), that work on a row.
 struct Warp {
     static const i32 warps = 1;

@@ -37,48 +37,99 @@ __device__ __noinline__ void propose_by_warps(const Work& work, const Prices& pr
 
 const i32 COLUMNS = 8;  // places of a node that are read at once
 
-// The same where it is kept what nodes find, whatever their nets: a thread a node. Of 32 parts first those are found that
-// are worth what keeps it where it is, few of a partition that is nearly final.
+// The best of what slices of the parts give to 32 nodes, one a lane: each slice is a warp's, `lists` those of their warps.
+struct Bests {
+    i64 values[32];
+    u64 ties[32];
+    i32 ids[32];
+
+    static __device__ __forceinline__ Bests& of(const Desk& desk, i32 warp) { return *reinterpret_cast<Bests*>(desk.lists + warp * desk.warp_bytes); }
+    __device__ __forceinline__ void set(const Best& best) {
+        const i32 lane = threadIdx.x & 31;
+        values[lane] = best.value;
+        ties[lane] = best.tie;
+        ids[lane] = best.id;
+    }
+    __device__ __forceinline__ Best get() const {
+        const i32 lane = threadIdx.x & 31;
+        return {values[lane], ties[lane], ids[lane], 0};
+    }
+};
+
+// Looks at the parts from `begin` on before `end` for a node. Of 32 first those are found that are worth what keeps it where it is,
+// few of a partition that is nearly final.
+__device__ __forceinline__ void look_at_parts(const Work& work, const Prices& prices, bool given, const Standing& node, i32 begin, i32 end, Choice& choice) {
+    const Rounds& in = work.in;
+    const i64 n = in.n_nodes;
+    const i64* loads = work.loads(work.measured);
+#pragma unroll 1
+    for (i32 first = begin; first < end; first += 32) {
+        u32 asking = 0;
+#pragma unroll 1
+        for (i32 some = first; some < smaller(first + 32, end); some += COLUMNS) {
+            i64 words[COLUMNS];
+#pragma unroll
+            for (i32 k = 0; k < COLUMNS; ++k) words[k] = some + k < end ? *found_by(in, node.v, some + k) : 0;
+#pragma unroll
+            for (i32 k = 0; k < COLUMNS; ++k)
+                if (given && choice.asks(prices, node, some + k, Place::value_of(words[k]))) asking |= 1u << (some + k - first);
+        }
+        while (__ballot_sync(ALL_LANES, asking != 0) != 0) {
+            if (asking == 0) continue;
+            const i32 p = first + __ffs(static_cast<i32>(asking)) - 1;
+            asking &= asking - 1;
+            const Place place(found_by(in, node.v, p), n);
+            if (!choice.asks(prices, node, p, place.value)) continue;
+            i64 added[ROOM];
+            for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - place.counts[c];
+            choice.weigh(work, prices, node, p, place.value, added, loads + static_cast<i64>(p) * N_LOADS);
+        }
+    }
+}
+
+// The same where it is kept what nodes find, whatever their nets: a thread a node, of several warps where nodes are few and parts
+// many, which look at a slice of the parts each.
 template <Kind KIND>
 __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& prices) {
     const Rounds& in = work.in;
-    const i64 n = in.n_nodes, lane = Warp().rank();
-    const i64* loads = work.loads(work.measured);
+    const Desk& desk = work.desk;
+    const i64 n = in.n_nodes, lane = Warp().rank(), n_groups = (n + 31) / 32;
+    const i32 n_warps = static_cast<i32>(blockDim.x >> 5), n_parts = desk.n_parts;
+    i32 slices = 1;
+    while (2 * slices <= n_warps && 2 * slices * COLUMNS <= n_parts && n_groups * slices < 4 * Warp().number()) slices *= 2;
+    const i32 slice = Warp().place() % slices, each = (n_parts + slices - 1) / slices;
+    const i32 begin = slice * each, end = begin + each < n_parts ? begin + each : n_parts;
 #pragma unroll 1
-    for (i64 base = 32 * Warp().index(); base < n; base += work.n_threads()) {
+    for (i64 first = blockIdx.x * (n_warps / slices); first < n_groups; first += gridDim.x * (n_warps / slices)) {
+        const i64 base = 32 * (first + Warp().place() / slices);
         const i32 v = static_cast<i32>(smaller(base + lane, n - 1)), a = in.parts[v];
         const bool given = base + lane < n && !rests<KIND>(work, v);
-        const Place there(found_by(in, v, a), n), all(found_by(in, v, in.n_parts), n), alone(found_by(in, v, in.n_parts + 1), n);
+        const Place there(found_by(in, v, a), n), all(found_by(in, v, n_parts), n), alone(found_by(in, v, n_parts + 1), n);
         Standing node = {v, a, there.value - alone.value, {0}, {0}};
         for (i32 c = 0; c < N_DISTINCT; ++c) {
             node.total[c] = all.counts[c];
             node.freed[c] = alone.counts[c];
         }
         Choice choice(work, prices, node);
-#pragma unroll 1
-        for (i32 first = 0; first < in.n_parts; first += 32) {
-            u32 asking = 0;
-#pragma unroll 1
-            for (i32 some = first; some < smaller(first + 32, in.n_parts); some += COLUMNS) {
-                i64 words[COLUMNS];
-#pragma unroll
-                for (i32 k = 0; k < COLUMNS; ++k) words[k] = some + k < in.n_parts ? *found_by(in, v, some + k) : 0;
-#pragma unroll
-                for (i32 k = 0; k < COLUMNS; ++k)
-                    if (given && choice.asks(prices, node, some + k, Place::value_of(words[k]))) asking |= 1u << (some + k - first);
-            }
-            while (__ballot_sync(ALL_LANES, asking != 0) != 0) {
-                if (asking == 0) continue;
-                const i32 p = first + __ffs(static_cast<i32>(asking)) - 1;
-                asking &= asking - 1;
-                const Place place(found_by(in, v, p), n);
-                if (!choice.asks(prices, node, p, place.value)) continue;
-                i64 added[ROOM];
-                for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - place.counts[c];
-                choice.weigh(work, prices, node, p, place.value, added, loads + static_cast<i64>(p) * N_LOADS);
-            }
+        look_at_parts(work, prices, given, node, begin, end, choice);
+        if (slices > 1) {
+            Bests::of(desk, Warp().place()).set(choice.best);
+            __syncthreads();
         }
-        offer_best<KIND>(work, prices, given, node, choice);
+        if (slice == 0) {
+#pragma unroll 1
+            for (i32 other = 1; other < slices; ++other) {
+                const Best best = Bests::of(desk, Warp().place() + other).get();
+                if (choice.best.below(best)) choice.best = best;
+            }
+            if (slices > 1 && choice.best.id >= 0) {
+                const Place place(found_by(in, v, choice.best.id), n);
+                choice.plain = place.value - node.here;
+                for (i32 c = 0; c < N_DISTINCT; ++c) choice.brought[c] = node.total[c] - place.counts[c];
+            }
+            offer_best<KIND>(work, prices, given, node, choice);
+        }
+        if (slices > 1) __syncthreads();
     }
 }
 

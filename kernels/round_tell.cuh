@@ -8,7 +8,7 @@
 #define SNNMAP_ROUND_TELL_CUH
 
 const i32 NO_PINS = 1 << 31;  // with a listed net: only sources wait in the part
-const i32 NETS_AT_ONCE = 4;   // whose pins a warp reads together
+const i32 NETS_AT_ONCE = 8;   // whose pins a warp reads together
 
 // For each part, how many nets are listed, and how many places are taken; in the counters of the next round, which are zeroed
 // before that.
