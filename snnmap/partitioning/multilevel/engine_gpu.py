@@ -15,7 +15,6 @@ from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
-from snnmap.partitioning.multilevel.gpu_hierarchies import sum_on_device
 from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
@@ -118,11 +117,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     ) -> Search:
         """The search of a small level, on the device where blocks can work on it."""
         if GpuSearch.suits(level, config):
-            on_device = self.bring(level)
-            sums = sum_on_device(self.device, on_device)
-            if sums[0][level.resources.shape[1] :].max(initial=0) < 1 << 31:
-                rest = (limits, config, max_parts, sums, self._borrow, self.search_threads)
-                return GpuSearch(self.device, self._upload, on_device, *rest)
+            rest = (limits, config, max_parts, self._borrow, self.search_threads)
+            search = GpuSearch(self.device, self._upload, self.bring(level), *rest)
+            if search.is_narrow:
+                return search
         return Search(self.download(level), limits, config, max_parts)
 
     def release(self) -> None:

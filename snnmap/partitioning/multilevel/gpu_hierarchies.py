@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from snnmap.partitioning.multilevel.device import Device, word
 from snnmap.partitioning.multilevel.gpu_rows import defines_of, largest_power
 from snnmap.partitioning.multilevel.level import Level, contract_small
@@ -63,14 +65,11 @@ class Starts:
         level, config = search.level, search.config
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
-        plans = [search.narrow(number) for number in numbers]
         maps = xp.empty((len(numbers) * most, n), xp.int32)
         crews = min(len(numbers), device.multiprocessors)
         state = xp.zeros(crews * _STATE_WORDS + len(numbers) * most, xp.int64)
         counts = state[crews * _STATE_WORDS :]
-        limits, seeds = send_together(
-            self._upload, [limits for limits, _ in plans], [seed for _, seed in plans]
-        )
+        limits, seeds = send_together(self._upload, *search.narrow(np.array(numbers)))
         n_slots, shared, scratch = self._bytes()
         args = (
             *level,
@@ -143,15 +142,14 @@ class Starts:
         return n_slots, shared, scratch + joining
 
 
-def sum_on_device(device: Device, level: Level) -> tuple[Any, Any]:
-    """What :func:`sum_level` tells, on the host, of a level on the device."""
+def start_sums(device: Device, level: Level) -> Array:
+    """What :func:`sum_level` tells, int64[2, n_loads] on the device, of a level there."""
     xp = device.xp
     sums = xp.zeros((2, level.resources.shape[1] + level.counts.shape[1]), xp.int64)
     lists = (level.node_offsets, level.node_nets, level.counts, level.resources)
     kernel = device.kernel("hierarchies", "sum_level", defines_of(level))
     device.launch(kernel, device.multiprocessors, (*lists, level.n_nodes, level.n_nets, sums))
-    totals, largest = xp.asnumpy(sums)
-    return totals, largest
+    return sums
 
 
 def _most_levels(n: int, shrink: float) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.device import Device
-from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded
+from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded, start_sums
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
@@ -35,7 +35,12 @@ class _Row(NamedTuple):
 
 
 class GpuSearch(Search):
-    """A search whose individuals are made, and lie, on the device (see the twin)."""
+    """A search whose individuals are made, and lie, on the device (see the twin).
+
+    Attributes:
+        is_narrow: whether 31 bits hold the sums of the counts, as blocks need.
+        starts: what new partitions start with.
+    """
 
     def __init__(
         self,
@@ -45,11 +50,10 @@ class GpuSearch(Search):
         limits: Array,
         config: SearchConfig,
         max_parts: int | None,
-        sums: tuple[Array, Array],
         borrow: Callable[[int, int], Array],
         threads: int,
     ):
-        """Prepare the level for all individuals.
+        """Prepare the level for all individuals, and start making the hierarchies that they start with.
 
         Args:
             device: where to work.
@@ -58,26 +62,28 @@ class GpuSearch(Search):
             limits: int64[n_loads].
             config: of the search.
             max_parts: most parts allowed, or None.
-            sums: see :class:`Search`.
             borrow: memory (uint8) of the first number of bytes at least, of the second if it may be.
             threads: of a block.
         """
-        super().__init__(level, limits, config, max_parts, sums)
-        self._upload = upload
-        self._device, self._xp, self._borrow, self._threads = device, device.xp, borrow, threads
+        xp, self._upload = device.xp, upload
+        self._device, self._xp, self._borrow, self._threads = device, xp, borrow, threads
+        sums = start_sums(device, level)
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
         self._defines = defines_of(level)
         self._n_loads = (level.resources.shape[1], level.counts.shape[1])
-        graph_bytes = _graph_bytes(*sizes, *self._n_loads)
-        self._graph = self._xp.empty(graph_bytes, self._xp.uint8)
+        self._graph = xp.empty(_graph_bytes(*sizes, *self._n_loads), xp.uint8)
+        self._source_nets = xp.empty(len(level.source_nodes), xp.int32)
         self._memory, self._cleared = 0, 0
         kernel = device.kernel("search", "prepare_search", self._defines)
-        self._source_nets = self._xp.empty(len(level.source_nodes), self._xp.int32)
         lists = (*level[5:10], self._source_nets, self._graph)
         device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
+        totals, largest = xp.asnumpy(sums)
+        super().__init__(level, limits, config, max_parts, (totals, largest))
+        self.is_narrow = bool((totals[self._n_loads[0] :] < 1 << 31).all())
         self.starts = Starts(device, upload, self, threads)
-        self.starts.make(self.first_hierarchies())
+        if self.is_narrow:
+            self.starts.make(self.first_hierarchies())
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         self._factors, self._limits, self._totals = send_together(
             upload, factors.view(np.int64), limits, self.totals
@@ -87,8 +93,7 @@ class GpuSearch(Search):
     def suits(level: Level, config: SearchConfig) -> bool:
         """Whether blocks can work on a level of this size.
 
-        What concerns nodes and parts must fit shared memory, pins and places of a table 31 bits (and so must the
-        sums of the counts).
+        What concerns nodes and parts must fit shared memory, pins and places of a table 31 bits.
         """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)

@@ -138,8 +138,8 @@ class Search:
         if number in self._hierarchies:
             return self._hierarchies[number]
         levels: Levels = [(self.level, _NO_MAP)]
-        limits, seed = self.narrow(number)
-        while self.cluster(levels, limits, seed + len(levels)):
+        (limits,), (seed,) = self.narrow(np.array([number]))
+        while self.cluster(levels, limits, int(seed) + len(levels)):
             pass
         level = levels[-1][0]
         n_parts, parts = level.n_nodes, np.arange(level.n_nodes, dtype=np.int32)
@@ -148,12 +148,12 @@ class Search:
             parts = self.join(level, n_parts)
         return self._hierarchies.setdefault(number, (levels, parts, n_parts))
 
-    def narrow(self, number: int) -> tuple[Array, int]:
-        """(limits of the clusters, int64[n_loads]; seed) of a hierarchy."""
+    def narrow(self, numbers: Array) -> tuple[Array, Array]:
+        """(limits of the clusters, int64[n, n_loads]; seeds, int64[n]) of hierarchies."""
         low, high = self.config.fill
-        limits = self.limits * (low + (high - low) * number / max(self.n_hierarchies - 1, 1))
-        least = np.minimum(self.largest, self.limits)
-        return np.maximum(limits.astype(np.int64), least), 7919 * number
+        shares = low + (high - low) * numbers / max(self.n_hierarchies - 1, 1)
+        limits = (self.limits * shares[:, None]).astype(np.int64)
+        return np.maximum(limits, np.minimum(self.largest, self.limits)), 7919 * numbers
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
@@ -191,9 +191,11 @@ class Search:
         price, totals = self.config.overload_price, np.maximum(self.totals, 1).tolist()
         found = []
         for where, (n_parts, connectivity, *over) in zip(parts, results.tolist(), strict=True):
-            worth = connectivity * price  # of all there is of each load
-            extra = sum(o * int(worth / total) for o, total in zip(over, totals, strict=True) if o)
-            found.append(Individual(connectivity + extra, connectivity, sum(over), n_parts, where))
+            cost = connectivity
+            for excess, total in zip(over, totals, strict=True):
+                if excess:
+                    cost += excess * int(connectivity * price / total)
+            found.append(Individual(cost, connectivity, sum(over), n_parts, where))
         return found
 
     # ---------------------------------------------------------------- individuals

@@ -164,7 +164,9 @@ def test_every_level_is_a_contraction_of_the_one_before(
             for ours, theirs in zip(coarse, whole, strict=True):
                 assert np.array_equal(ours, theirs)
             grown = np.bincount(clusters) > 1
-            assert (ks.node_loads(tuple(coarse))[grown] <= search.narrow(number)[0]).all()
+            assert (
+                ks.node_loads(tuple(coarse))[grown] <= search.narrow(np.array([number]))[0]
+            ).all()
         assert np.array_equal(np.unique(parts), np.arange(n_parts))
         assert len(parts) == levels[-1][0].n_nodes
     assert search.count_parts() == search.coarsen(0)[2]
