@@ -45,7 +45,7 @@ struct Contraction {
      set_slots, pair_slots}
 
 // Words of `state` after the gates.
-enum Counter { N_LONG = 2 * GATE_WORDS, N_LONG_SOURCES, N_LONG_OUTS, N_DIFFERENT, N_NETS, N_PINS, N_PAIRS };
+enum Counter { N_LONG = 2 * GATE_WORDS, N_LONG_SOURCES, N_LONG_OUTS, N_DIFFERENT, N_NETS, N_PINS, N_PAIRS, N_CLUSTERS };
 
 __device__ __forceinline__ i64 first_net(const Contraction& in, i64 net) {
     return in.n_nets - static_cast<i64>(in.set_firsts[in.slots[net]]);
@@ -85,12 +85,14 @@ __device__ __forceinline__ void note_difference(const Contraction& in, bool diff
     if (differs) atomicAdd(in.state + N_DIFFERENT, 1ull);
 }
 
-// What each net will be, in counts.
+// What each net will be, in counts. `n_found`: how many clusters there are, where the host does not know yet.
 // Parallel over nets (a warp or a block each) and their pins, twice for nets that are not the first
 // of their set; gathers clusters (cached). Then over nets and sources. Deterministic: sums, minima;
 // numbers by scans.
-extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACTION_ARGUMENTS, i64 n_bytes) {
+extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACTION_ARGUMENTS, const u64* n_found,
+                                                                        i64 n_bytes) {
     DYNAMIC_SHARED(memory);
+    if (n_found != nullptr) n_clusters = static_cast<i64>(*n_found);
     const Contraction in = CONTRACTION;
     Grid grid(in.state, memory, n_bytes);
     const i64* offsets = in.net_offsets;
@@ -223,6 +225,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void begin_contraction(CONTRACT
     if (grid.thread() == 0) {
         in.new_source_offsets[n_new] = in.new_out_offsets[in.n_clusters] = n_pairs;
         in.state[N_PAIRS] = n_pairs;
+        in.state[N_CLUSTERS] = in.n_clusters;
     }
 }
 

@@ -248,6 +248,7 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     """
     engine, progress, knobs = run.engine, run.progress, run.config.coarsening
     level, first = levels.level(-1), len(levels)
+    total, heaviest = int(run.problem.level.resources[:, 0].sum()), int(run.problem.limits[0])
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):
         if progress.expired():
@@ -256,7 +257,8 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
             engine, level, run.limits, knobs, seed + len(levels) - first, borders
         )
         if n_clusters > knobs.stall * level.n_nodes:
-            if knobs.growth > level.n_nodes or knobs.scheme == "matching":
+            full = total // level.n_nodes * knobs.growth >= heaviest  # they weigh what fits a part
+            if full or knobs.growth > level.n_nodes or knobs.scheme == "matching":
                 break
             knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge
             continue

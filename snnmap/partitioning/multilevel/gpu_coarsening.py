@@ -14,11 +14,14 @@ from snnmap.partitioning.multilevel.level import Level
 Array = Any  # cupy.ndarray
 
 _TABLE_BYTES = 32 * 12 * 512  # shared memory of ``cluster.cu`` for the tables of a block's warps
+_N_CLUSTERS = slice(GATE_WORDS + 2, GATE_WORDS + 3)  # see `Counter` in cluster_nets.cuh
 _ALL = 1 << 31  # bits: as much shared memory as there is
 
 
 class GpuCoarsening(GpuContraction):
     """The steps of coarsening; see `engine_cpu.CpuEngine`."""
+
+    spills: bool
 
     def node_loads(self, level: Level) -> Array:
         """int64[n_nodes, n_loads]: what each node alone puts on a part."""
@@ -38,13 +41,18 @@ class GpuCoarsening(GpuContraction):
         seed: int,
         borders: Array | None,
     ) -> tuple[Array, int]:
-        """(int32[n_nodes] cluster of each node, their number): see `coarsening.cluster_in_turns`."""
+        """(int32[n_nodes] cluster of each node, their number): see `coarsening.cluster_in_turns`.
+
+        Contraction begins at once, so that the host waits only once for all sizes.
+        """
         xp, n, turns = self.xp, level.n_nodes, config.turns
         n_loads, n_sources = level.resources.shape[1] + level.counts.shape[1], len(level.out_nets)
-        zeroed = [GATE_WORDS + 3 + 6 * turns, n, n * n_loads, n, n // 2 + 1]
-        wide, narrow = [n, n, self.device.multiprocessors, n], 5 * [n // 2 + 1]
-        lists = [3 * turns * n // 2 + 1, n + 1, (level.n_pins + n_sources) // 2 + 1]
-        space = Space(xp, zeroed, [*wide, *narrow, *lists, n // 8 + 1])
+        n_nets, n_picks = level.n_nets, level.n_pins + n_sources
+        zeroed = [GATE_WORDS + 8 + 5 * turns, n, n_nets // 8 + 1]
+        picks = [n_picks // 2 + 1, 3 * n_nets]
+        wide, narrow = [n * n_loads, n, n, n, self.device.multiprocessors, n], 5 * [n // 2 + 1]
+        lists = [turns * n, n, n_nets // 2 + 1]
+        space = Space(xp, zeroed, [*picks, *wide, *narrow, *lists])
         clusters = xp.empty(n, xp.int32)
         salt = (seed * 0xD1B54A32D192ED03 + 2**63) % 2**64 - 2**63
         growth = int(np.float64(config.growth).view(np.int64))
@@ -56,13 +64,23 @@ class GpuCoarsening(GpuContraction):
             limits,
             borders,
             n,
+            n_nets,
             level.n_pins,
             n_sources,
         )
         args = (*arrays, *knobs, *space.pieces, clusters)
-        tables, defines = (0, _TABLE_BYTES), defines_of(level)
-        self._run_together("cluster", "cluster_nodes", _ALL, *args, apart=tables, defines=defines)
-        return clusters, int(space.array[GATE_WORDS + 2])
+        apart, defines = (0, _TABLE_BYTES), defines_of(level)
+        self._run_together("cluster", "cluster_nodes", _ALL, *args, apart=apart, defines=defines)
+        found = space.array[_N_CLUSTERS]
+        if self.spills:  # the level goes to host memory before it is contracted
+            return clusters, int(found[0])
+        found = found.copy()
+        del space, args  # makes room
+        begun = self._begin_contraction(level, clusters, n, found)
+        n_clusters = begun.sizes[-1]
+        if n_clusters <= config.stall * n:  # else nobody contracts it
+            self._begun = begun
+        return clusters, n_clusters
 
     def rate_neighbours(
         self,

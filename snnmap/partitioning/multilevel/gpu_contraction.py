@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import GpuRows, power_of_two
@@ -20,7 +20,7 @@ _WARP_BYTES = _THREADS // 32 * 2048  # shared memory for short rows, a warp each
 _SCRATCH_BYTES = 1024  # before that
 _KEPT_BYTES = 8192  # of shared memory, for the system and what kernels declare
 GATE_WORDS = 16  # of 8 bytes, where blocks wait for each other
-_SUMMARY = slice(2 * GATE_WORDS + 3, 2 * GATE_WORDS + 7)  # see `Counter` in contract.cu
+_SUMMARY = slice(2 * GATE_WORDS + 3, 2 * GATE_WORDS + 8)  # see `Counter` in contract.cu
 
 
 class Space:
@@ -47,6 +47,27 @@ class Space:
         self.array, self._others = made
 
 
+class Begun(NamedTuple):
+    """A contraction whose result has no room yet.
+
+    Attributes:
+        net_pins: of the level; clusters: int32[n_nodes], of its nodes.
+        space: what the two launches keep.
+        sizes: how many nets differ from those with the same hash, nets, pins, (net, source) pairs, clusters.
+    """
+
+    net_pins: Array
+    clusters: Array
+    space: Space
+    sizes: list[int]
+
+
+def _tables(level: Level) -> tuple[int, int]:
+    """Slots for the sets of pins and for the (net, source) pairs of a contracted level."""
+    sets, pairs = (power_of_two(4 * n // 3 + 1) for n in (level.n_nets, len(level.source_nodes)))
+    return sets, pairs
+
+
 class GpuContraction(GpuRows):
     """Contraction and lists; see `engine_cpu.CpuEngine`.
 
@@ -60,6 +81,7 @@ class GpuContraction(GpuRows):
     restore: Callable[[Level], Level]
     hash_mask: int = -1
     window_bytes: int = 1 << 30
+    _begun: Begun | None = None  # by who made the clusters
 
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""
@@ -70,22 +92,16 @@ class GpuContraction(GpuRows):
 
         Nets with equal 64-bit hashes are compared; should two of them differ, the host contracts.
         """
-        xp, level = self.xp, self.bring(level)
-        n_nets, n_sources = level.n_nets, len(level.source_nodes)
-        n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
-        tables = tuple(power_of_two(4 * n // 3 + 1) for n in (n_nets, n_sources))
-        zeroed = [3 * GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
-        wide = [n_nets, n_nets + 1, n_nets + 1, n_clusters + 1, 2 * self.device.multiprocessors]
-        narrow = [n // 2 + 1 for n in (6 * [n_nets] + [n_clusters])]
-        space = Space(xp, zeroed, wide + narrow)
-        arrays = (*level[:5], *level[10:], clusters, n_nets, n_sources, level.n_nodes, n_clusters)
-        args = (*arrays, n_additive, n_distinct, self.hash_mask, *space.pieces, *tables)
-        self._run_together("contract", "begin_contraction", max(n_clusters, n_nets), *args)
-        differing, n_new, n_pins, n_pairs = (int(x) for x in xp.asnumpy(space.array[_SUMMARY]))
+        xp, level, begun = self.xp, self.bring(level), self._begun
+        self._begun = None
+        if begun is None or begun.clusters is not clusters or begun.net_pins is not level.net_pins:
+            begun = self._begin_contraction(level, clusters, n_clusters)
+        differing, n_new, n_pins, n_pairs, _ = begun.sizes
         if differing:
             host = CpuEngine().contract_nets(self.download(level), xp.asnumpy(clusters), n_clusters)
             return self.bring(host)
         ids, words = xp.int32, xp.int64
+        n_distinct, n_additive = level.counts.shape[1], level.resources.shape[1]
         sources = xp.empty(n_new + 1, words), xp.empty(n_pairs, ids), xp.empty(n_pairs, words)
         outs = xp.empty(n_clusters + 1, words), xp.empty(n_pairs, ids), xp.empty(n_pairs, words)
         nets = xp.empty(n_new + 1, words), xp.empty(n_pins, ids)
@@ -94,10 +110,41 @@ class GpuContraction(GpuRows):
             xp.empty((n_new, n_distinct), words),
             xp.empty((n_clusters, n_additive), words),
         )
-        args = (*args, *nets, *sources, *outs, *sums)
-        self._run_together("contract", "finish_contraction", max(n_clusters, n_nets), *args)
+        args = *self._contraction(level, clusters, n_clusters, begun.space), *nets, *sources, *outs
+        bits = max(n_clusters, level.n_nets)
+        self._run_together("contract", "finish_contraction", bits, *args, *sums)
         none = xp.empty(0, words), xp.empty(0, ids)
         return Level(*nets, *sources, *none, *outs, *sums)
+
+    def _begin_contraction(
+        self, level: Level, clusters: Array, n_clusters: int, found: Array | None = None
+    ) -> Begun:
+        """The first launch, and the sizes of what the second one makes.
+
+        Args:
+            level: on the device.
+            clusters: int32[n_nodes].
+            n_clusters: their number, or the most that there may be.
+            found: uint64[1], their number, if the host does not know it yet.
+        """
+        n_nets, tables = level.n_nets, _tables(level)
+        zeroed = [3 * GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
+        wide = [n_nets, n_nets + 1, n_nets + 1, n_clusters + 1, 2 * self.device.multiprocessors]
+        narrow = [n // 2 + 1 for n in (6 * [n_nets] + [n_clusters])]
+        space = Space(self.xp, zeroed, wide + narrow)
+        args = *self._contraction(level, clusters, n_clusters, space), found
+        self._run_together("contract", "begin_contraction", max(n_clusters, n_nets), *args)
+        sizes = [int(x) for x in self.xp.asnumpy(space.array[_SUMMARY])]
+        return Begun(level.net_pins, clusters, space, sizes)
+
+    def _contraction(
+        self, level: Level, clusters: Array, n_clusters: int, space: Space
+    ) -> tuple[Any, ...]:
+        """Arguments of both launches."""
+        sizes = level.n_nets, len(level.source_nodes), level.n_nodes, n_clusters
+        columns = level.resources.shape[1], level.counts.shape[1]
+        arrays = *level[:5], *level[10:], clusters
+        return *arrays, *sizes, *columns, self.hash_mask, *space.pieces, *_tables(level)
 
     def _transpose(self, offsets: Array, items: Array, n: int) -> tuple[Array, Array]:
         """(int64[n + 1] offsets, int32 rows): the rows that hold each of n ids, ascending."""
