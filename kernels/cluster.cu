@@ -1,10 +1,10 @@
 // Parallel coarsening: nodes join clusters in a few turns. The twin is `cluster_in_turns` of
 // snnmap/partitioning/multilevel/coarsening.py; both give the same integers.
 //
-// One cooperative launch. First the nets that each node will look at are picked: those of small hashes, the same few
-// for all nodes. In each turn these nets list the clusters of their pins that somebody may join. A node of that turn
-// gathers scores for what its nets list, by a hash table of a warp's or a team's; or, where that has no room, of a
-// block's, or by sums for a range of clusters after the other. Then each cluster takes its suitors by score while it
+// One cooperative launch, which needs no lists by node. First the nets that each node will look at are picked: those of
+// small hashes, the same few for all nodes. In each turn these nets list the clusters of their pins that somebody may
+// join. A node of that turn gathers scores for what its nets list, by a warp's hash table; or, where that has no room, by
+// a block's, or by sums for a range of clusters after the other. Then each cluster takes its suitors by score while it
 // stays within its limits.
 #include "common.cuh"
 #include "grid.cuh"
@@ -77,7 +77,7 @@ __device__ __forceinline__ void begin(const Clustering& in, const Grid& grid) {
         atomicMax(in.state + LARGEST, static_cast<u64>(largest));
         atomicMax(in.state + SMALLNESS, static_cast<u64>(smallness));
     }
-    pick_all(in, grid);
+    count_nets(in, grid);
 }
 
 __device__ __forceinline__ Sizes find_sizes(const Clustering& in) {
@@ -86,14 +86,14 @@ __device__ __forceinline__ Sizes find_sizes(const Clustering& in) {
     return {smaller(larger(cap, static_cast<i64>(in.state[LARGEST])), in.limits[0]), static_cast<i64>(~in.state[SMALLNESS])};
 }
 
-// Nodes by turn and by who rates them: teams of so many warps, or, where there are more nodes than teams, a warp those
-// for which it has room. Nobody can join or be joined by who leaves no room for the smallest.
-__device__ __forceinline__ void list_nodes(const Clustering& in, const Grid& grid, i32 warps, const Sizes& sizes) {
-    const i64 lane = threadIdx.x & 31, most_short = in.n_nodes * warps > in.n_turns * (grid.n_threads() >> 5) ? WARP_SLOTS : 0;
+// Nodes by turn and by who rates them: where nodes are few, half of all warps, with twice the room. Nobody can join or be
+// joined by who leaves no room for the smallest.
+__device__ __forceinline__ void list_nodes(const Clustering& in, const Grid& grid, const Sizes& sizes) {
+    const i64 lane = threadIdx.x & 31, most_short = 64 * in.n_nodes > in.n_turns * grid.n_threads() ? WIDE_VISITS : 0;
 #pragma unroll 1
     for (i64 base = grid.thread() - lane; base < in.n_nodes; base += grid.n_threads()) {
         const i64 v = base + lane, visits = v < in.n_nodes ? in.visits[v] : 0;
-        const i32 kind = fits(visits, most_short) ? SHORT : MEDIUM;
+        const i32 kind = visits < most_short ? SHORT : WIDE;
         i32 turn = -1;
         if (v < in.n_nodes && own_load(in, v, 0) + sizes.least > sizes.cap)
             in.turns[v] = FULL;
@@ -167,36 +167,40 @@ __device__ __forceinline__ void join_turn(const Clustering& in, Grid& grid, i64 
 #define CLUSTERING_ARGUMENTS                                                                                    \
     INCIDENCE_ARGUMENTS, const i64 *counts, const i64 *resources, const i64 *limits, const i32 *borders,        \
         i64 n_nodes, i64 n_nets, i64 n_pins, i64 n_sources, i64 n_turns, i64 max_nets, i64 max_pins, i64 seed,  \
-        i64 salt, i64 growth, u64 *state, i64 *n_suitors, u8 *asked, i32 *picks, Offer *offers, i64 *loads,     \
-        i64 *visits, i64 *first_picks, i64 *ends, i64 *totals, i64 *scores, i32 *n_picks, i32 *turns,           \
+        i64 salt, i64 growth, u64 *state, i64 *n_suitors, i64 *loads, i64 *visits, i32 *degrees, i32 *n_picks,  \
+        u8 *asked, i32 *picks, Offer *offers, i64 *pick_ends, i64 *ends, i64 *totals, i64 *scores, i32 *turns,  \
         i32 *targets, i32 *suitors, i32 *leaders, i32 *lists, i32 *wanted, i32 *kept, i32 *clusters
 #define CLUSTERING                                                                                             \
     {INCIDENCE, counts, resources, limits, borders, n_nodes, n_nets, n_pins, n_sources, n_turns,               \
-     static_cast<u64>(salt), __longlong_as_double(growth), state, n_suitors, asked, picks, offers, loads,      \
-     visits, first_picks, ends, totals, scores, n_picks, turns, targets, suitors, leaders, lists, wanted,      \
+     static_cast<u64>(salt), __longlong_as_double(growth), state, n_suitors, loads, visits, degrees, n_picks,  \
+     asked, picks, offers, pick_ends, ends, totals, scores, turns, targets, suitors, leaders, lists, wanted,    \
      kept, clusters}
 
 // clusters[v] = number of v's cluster, numbered by their leaders; state[N_CLUSTERS] = how many.
-// Parallel over nodes and their nets, then in each turn over the nets that are looked at and their pins, over nodes (a
-// warp or a team each), their picked nets and what these offer, and over clusters and their suitors. Gathers leaders
-// (cached). Deterministic: integer sums, a maximum by (score, hash, cluster), sorted suitors.
+// Parallel over pins, then in each turn over the nets that are looked at and their pins, over nodes (a warp each), their
+// picked nets and what these offer, and over clusters and their suitors. Gathers leaders (cached). Deterministic: integer sums, a maximum by (score, hash, cluster), sorted suitors.
 extern "C" __launch_bounds__(1024, 1) __global__ void cluster_nodes(CLUSTERING_ARGUMENTS, i64 n_bytes) {
     DYNAMIC_SHARED(memory);
     const Clustering in = CLUSTERING;
     Grid grid(in.state, memory, n_bytes);
-    const i64 each = n_nodes / (n_turns * gridDim.x);  // nodes of a block in a turn
-    const i32 warps = each >= 16 ? 4 : each >= 2 ? 8 : 16;
+    u32* own = grid.words + 2 * WARP_SLOTS * (threadIdx.x >> 5);
     begin(in, grid);
     grid.meet();
+    set_bars(in, grid);
+    grid.meet();
+    count_picks(in, grid);
+    grid.meet();
     const Sizes sizes = find_sizes(in);
-    list_nodes(in, grid, warps, sizes);
+    list_nodes(in, grid, sizes);
+    place_picks(in, grid);
     make_offers(in, grid);
     grid.meet();
+    pick_nets(in, grid);
 #pragma unroll 1
     for (i64 turn = 0; turn < in.n_turns; ++turn) {
-        renew_offers(in, grid, turn);
+        renew_offers(in, grid, own, turn);
         grid.meet();
-        rate_turn(in, grid, warps, turn, sizes.cap);
+        rate_turn(in, grid, turn, sizes.cap);
         grid.meet();
         join_turn(in, grid, turn, sizes);
     }

@@ -2,10 +2,10 @@
 #ifndef SNNMAP_CLUSTER_RATING_CUH
 #define SNNMAP_CLUSTER_RATING_CUH
 
-const i32 WARP_SLOTS = 512;   // of tables
-const i32 FLAGS = 96;         // word of the scratch: whether a group's table is full, 4 bytes a warp; then the nodes left to the block
-const i32 MOST_TRIES = 48;    // slots that are looked at for a cluster before a table counts as full
-const i32 MOST_CROWDED = 8;   // visits for each slot of a table for which that is tried
+const i32 WARP_SLOTS = 864;   // of a warp's table, 8 bytes each
+const i64 WIDE_VISITS = 3000;  // from so many on a node may find more clusters than a warp's table holds
+const i32 FLAG = SCRATCH_WORDS - 1;  // word of the scratch: whether the block's table is full, then the nodes left to the block
+const i32 MOST_TRIES = 64;    // slots that are looked at for a cluster before a table counts as full
 
 // Whether cluster u can take node v.
 __device__ __forceinline__ bool can_join(const Clustering& in, i32 v, i32 u, i64 turn, i64 cap) {
@@ -62,7 +62,218 @@ __device__ __forceinline__ Best best_slot(const Clustering& in, const Sums& gath
     return best;
 }
 
-// What a group gathers for a node: a score for each cluster, in a hash table, or, if it is not `hashed`, in a slot for
+// ------------------------------------------------------------------------------------ by a warp
+
+// A warp's hash table of scores: words of a score and, in the low bits, a cluster. Only this warp has to do with it, so that
+// different clusters are added without atomics.
+struct WarpTable {
+    u64* words;
+    u32 n_slots;
+    i32 bits;
+
+    __device__ __forceinline__ u64 none() const { return (1ull << bits) - 1; }
+    __device__ __forceinline__ u64 key_of(u64 word) const { return word & none(); }
+    __device__ __forceinline__ u64 at(u32 slot) const { return const_cast<const volatile u64*>(words)[slot]; }
+    __device__ __forceinline__ u32 home_of(u64 key) const {
+        return static_cast<u32>(static_cast<u64>(static_cast<u32>(key) * 0x9E3779B1u) * n_slots >> 32);
+    }
+    __device__ __forceinline__ u32 next(u32 slot) const { return slot + 1 == n_slots ? 0 : slot + 1; }
+    __device__ __forceinline__ void clear() const {
+#pragma unroll 1
+        for (u32 s = threadIdx.x & 31; s < n_slots; s += 32) words[s] = none();
+        __syncwarp();
+    }
+    // Every lane's score to its cluster (none: nothing), all of them different; whether all have room. Who finds a free
+    // slot writes it, and goes on if another lane has written it, too.
+    __device__ __forceinline__ bool add(u64 key, u64 score) const {
+        u32 slot = home_of(key);
+        bool waits = key != none();
+#pragma unroll 1
+        for (i32 tries = 0; tries < MOST_TRIES; ++tries) {
+            bool writes = false;
+            if (waits) {
+                const u64 word = at(slot);
+                if (key_of(word) == key) {
+                    words[slot] = word + (score << bits);
+                    waits = false;
+                } else if (key_of(word) == none()) {
+                    words[slot] = score << bits | key;
+                    writes = true;
+                }
+            }
+            __syncwarp();
+            if (waits && writes && key_of(at(slot)) == key) waits = false;
+            if (waits) slot = next(slot);
+            if (__ballot_sync(ALL_LANES, waits) == 0) return true;
+        }
+        return false;
+    }
+    // One lane's score to a cluster that may be another's, too; whether there is room.
+    __device__ __forceinline__ bool add_any(u64 key, u64 score) const {
+        u32 slot = home_of(key);
+#pragma unroll 1
+        for (i32 tries = 0; tries < MOST_TRIES; ++tries) {
+            u64 word = at(slot);
+            if (key_of(word) == none()) word = atomicCAS(words + slot, none(), score << bits | key);
+            if (word == none()) return true;
+            if (key_of(word) == key) {
+                atomicAdd(words + slot, score << bits);
+                return true;
+            }
+            slot = next(slot);
+        }
+        return false;
+    }
+};
+
+// What the picked nets offer node v, into a table; whether it has room. A lane looks up a net for all, then they go
+// through the clusters of one net after the other, whose words are asked for while the one before is worked on.
+__device__ __forceinline__ bool gather(const Clustering& in, i32 v, const WarpTable& table) {
+    const i32 lane = threadIdx.x & 31, n = in.n_picks[v];
+    const i32* picks = picks_of(in, v);
+    const u64 self = static_cast<u64>(v);
+    const u32 mask = static_cast<u32>(table.none());
+    i64 most = 0;
+    bool fits = true;
+#pragma unroll 1
+    for (i32 base = 0; base < n && fits; base += 32) {
+        const i32 some = n - base < 32 ? n - base : 32;
+        Offer offer = {-1, 0, 0, 0, 0, 0};
+        i32 picked = 0, net = 0;
+        if (lane < some) {
+            picked = picks[base + lane];
+            offer = offer_of(in, v, picked, net);
+            most += offer.most;
+        }
+        const u32 apart = __ballot_sync(ALL_LANES, lane < some && offer.keys < 0);
+        u32 words[AT_ONCE], coming[AT_ONCE];
+        const auto ask = [&](i32 j) {
+            const i32 n_keys = __shfl_sync(ALL_LANES, offer.n_keys, j);
+            const i32* keys = in.picks + __shfl_sync(ALL_LANES, offer.keys, j);
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i) coming[i] = lane + 32 * i < n_keys ? static_cast<u32>(keys[lane + 32 * i]) : mask;
+        };
+        ask(0);
+#pragma unroll 1
+        for (i32 j = 0; j < some && fits; ++j) {
+            const i32 n_keys = __shfl_sync(ALL_LANES, offer.n_keys, j);
+            const i32* keys = in.picks + __shfl_sync(ALL_LANES, offer.keys, j);
+            const u64 share = static_cast<u64>(__shfl_sync(ALL_LANES, offer.share, j));
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i) words[i] = coming[i];
+            if (j + 1 < some) ask(j + 1);
+            const auto add = [&](u32 word) {
+                const u64 key = (word & mask) == self ? table.none() : word & mask;
+                return table.add(key, share * ((word >> table.bits) + 1));
+            };
+#pragma unroll
+            for (i32 i = 0; i < AT_ONCE; ++i)
+                if (32 * i < n_keys && fits) fits = add(words[i]);
+#pragma unroll 1
+            for (i32 start = 32 * AT_ONCE; start < n_keys && fits; start += 32)
+                fits = add(start + lane < n_keys ? static_cast<u32>(keys[start + lane]) : mask);
+        }
+        bool room = true;
+        const auto add_any = [&](i32 u, i64 score) {
+            most += score;
+            if (u != v && room) room = table.add_any(static_cast<u64>(u), static_cast<u64>(score));
+        };
+        const Source* sources = reinterpret_cast<const Source*>(in.picks + offer.keys);
+#pragma unroll 1
+        for (i32 l = 0; l < offer.n_sources; ++l) add_any(sources[-1 - l].key, sources[-1 - l].score);
+#pragma unroll 1
+        for (u32 left = apart; left != 0; left &= left - 1) {
+            const i32 j = __ffs(left) - 1;
+            const i32 g = __shfl_sync(ALL_LANES, net, j);
+            const i64 share = __shfl_sync(ALL_LANES, offer.share, j);
+            visit_pins(in, g, share, __shfl_sync(ALL_LANES, picked, j) < 0, add_any);
+        }
+        __syncwarp();
+        fits &= __ballot_sync(ALL_LANES, !room) == 0;
+    }
+    // Scores have to fit the high bits.
+    return fits && __ballot_sync(ALL_LANES, most < 0 || most >= 1ll << (58 - table.bits)) == 0;
+}
+
+// The best cluster in this lane's slots of a table, as far as nobody has dropped it.
+__device__ __forceinline__ Best best_word(const Clustering& in, const WarpTable& table) {
+    Best best = {0, 0, -1, 0};
+    bool tied = false;
+#pragma unroll 2
+    for (u32 s = threadIdx.x & 31; s < table.n_slots; s += 32) {
+        const u64 word = table.words[s];
+        const i64 score = static_cast<i64>(word >> table.bits);
+        tied |= score == best.value && score != 0;
+        if (score <= best.value) continue;
+        best = {score, 0, static_cast<i32>(table.key_of(word)), s};
+        tied = false;
+    }
+    if (best.id >= 0) best.tie = tie_of(in, best.id);
+#pragma unroll 1
+    for (u32 s = threadIdx.x & 31; tied && s < table.n_slots; s += 32) {
+        const u64 word = table.words[s];
+        if (static_cast<i64>(word >> table.bits) != best.value) continue;
+        const i32 u = static_cast<i32>(table.key_of(word));
+        const Best other = {best.value, tie_of(in, u), u, s};
+        if (best.below(other)) best = other;
+    }
+    return best;
+}
+
+// The best cluster of a table that can take node v (id -1: none), known to all lanes: each asks its best; who has to drop
+// one that is better than the best of those asks its next.
+__device__ __forceinline__ Best best_cluster(const Clustering& in, i32 v, const WarpTable& table, i64 turn, i64 cap) {
+    const Best nobody = {0, 0, -1, 0};
+    Best own = best_word(in, table);
+    while (true) {
+        const bool refused = own.id >= 0 && !can_join(in, v, own.id, turn, cap);
+        const Best top = best_of_group<false>(refused ? nobody : own);
+        const bool looks = refused && top.below(own);
+        if (__ballot_sync(ALL_LANES, looks) == 0) return top;
+        if (looks) {
+            table.words[own.slot] = 0;
+            own = best_word(in, table);
+        } else if (refused) {
+            own = nobody;
+        }
+    }
+}
+
+__device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& best) {
+    in.targets[v] = best.id;
+    in.scores[v] = best.value;
+    if (best.id >= 0) add64(in.n_suitors + best.id, 1);
+}
+
+// The nodes of a list that still may move, a warp each, one of so many. Those that find more than its table holds are left
+// to the block: a chain of them, by `suitors`, from the last one on.
+__device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, i32 one_of, u64* words, i64 turn, i64 cap) {
+    const i64 n = static_cast<i64>(n_listed(in, kind, turn)), warps = (blockDim.x >> 5) / one_of;
+    const i32* list = list_of(in, kind, turn);
+    const i32 warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    if (warp % one_of != 0) return;
+    const i64 most = smaller(WARP_SLOTS * one_of, grid.n_words / 4);
+#pragma unroll 1
+    for (i64 i = blockIdx.x * warps + warp / one_of; i < n; i += gridDim.x * warps) {
+        const i32 v = list[i];
+        if (in.turns[v] != turn) continue;
+        const i64 found = smaller(in.visits[v], in.n_nodes);
+        const WarpTable table = {words, static_cast<u32>(smaller(found + found / 2 + 4, most)), in.key_bits()};
+        table.clear();
+        if (gather(in, v, table)) {
+            __syncwarp();
+            const Best best = best_cluster(in, v, table, turn, cap);
+            if (lane == 0) wish(in, v, best);
+        } else if (lane == 0) {
+            in.suitors[v] = static_cast<i32>(atomicExch(reinterpret_cast<u32*>(grid.scratch + FLAG) + 1, static_cast<u32>(v)));
+        }
+        __syncwarp();
+    }
+}
+
+// ------------------------------------------------------------------------------------ by a block
+
+// What a block gathers for a node: a score for each cluster, in a hash table, or, if it is not `hashed`, in a slot for
 // each cluster from `first` on. Says in `full` if it has no room.
 struct Gathering {
     Sums sums;
@@ -95,28 +306,7 @@ struct Gathering {
         *full = 1;
         return n_slots;
     }
-    __device__ __forceinline__ void all(const i32 (&clusters)[AT_ONCE], i64 score) const {
-        u32 slots[AT_ONCE];
-        i32 found[AT_ONCE];
-        if (!hashed) {
-#pragma unroll 1
-            for (i32 i = 0; i < AT_ONCE; ++i)
-                if (clusters[i] != EMPTY) one(clusters[i], score);
-            return;
-        }
-#pragma unroll
-        for (i32 i = 0; i < AT_ONCE; ++i) {
-            slots[i] = clusters[i] == EMPTY || clusters[i] == node ? n_slots : home_of(clusters[i]);
-            found[i] = slots[i] == n_slots ? clusters[i] : *const_cast<volatile i32*>(keys + slots[i]);
-        }
-#pragma unroll
-        for (i32 i = 0; i < AT_ONCE; ++i)
-            if (found[i] != clusters[i]) slots[i] = slot_of(clusters[i], slots[i], found[i]);
-#pragma unroll
-        for (i32 i = 0; i < AT_ONCE; ++i)
-            if (slots[i] < n_slots) sums.add(slots[i], score);
-    }
-    __device__ __forceinline__ void one(i32 cluster, i64 score) const {
+    __device__ __forceinline__ void add(i32 cluster, i64 score) const {
         if (cluster == node) return;
         u32 slot = static_cast<u32>(cluster - first);
         if (hashed) {
@@ -127,8 +317,6 @@ struct Gathering {
     }
 };
 
-__device__ __forceinline__ i64 team_slots(const Grid& grid, i32 warps) { return smaller(WARP_SLOTS * warps, grid.n_words / 6 & ~3ll); }
-
 // How many clusters a rating with so many visits finds at most, and a table's slots for so many, a multiple of four.
 __device__ __forceinline__ i64 most_found(const Clustering& in, i64 visits) { return smaller(visits, in.n_nodes); }
 __device__ __forceinline__ bool fits(i64 found, i64 n_slots) { return found + found / 4 < n_slots; }
@@ -136,33 +324,54 @@ __device__ __forceinline__ u32 slots_for(i64 found, i64 n_slots) {
     return static_cast<u32>(smaller((found + found / 2 + 4) & ~3ll, n_slots));
 }
 
-// The best cluster around node v that can take it (id -1: none), known to the group's threads; of clusters in a range after
+// What the picked nets offer node v, a warp each.
+__device__ __forceinline__ void gather_all(const Clustering& in, i32 v, const Gathering& gathered) {
+    const i32 lane = threadIdx.x & 31, bits = in.key_bits();
+    const i32* picks = picks_of(in, v);
+    const auto add = [&](i32 u, i64 score) { gathered.add(u, score); };
+#pragma unroll 1
+    for (i32 k = threadIdx.x >> 5; k < in.n_picks[v]; k += blockDim.x >> 5) {
+        i32 net;
+        const Offer offer = offer_of(in, v, picks[k], net);
+        if (offer.keys < 0) {
+            visit_pins(in, net, offer.share, picks[k] < 0, add);
+            continue;
+        }
+        const u32* words = reinterpret_cast<const u32*>(in.picks + offer.keys);
+#pragma unroll 1
+        for (i32 l = lane; l < offer.n_keys; l += 32)
+            add(static_cast<i32>(words[l] & ((1u << bits) - 1)), offer.share * ((words[l] >> bits) + 1));
+        const Source* sources = reinterpret_cast<const Source*>(words);
+#pragma unroll 1
+        for (i32 l = lane; l < offer.n_sources; l += 32) add(sources[-1 - l].key, sources[-1 - l].score);
+    }
+}
+
+// The best cluster around node v that can take it (id -1: none), known to the block's threads; of clusters in a range after
 // the other, if the table is not `hashed`. A score is never 0. False if the table was full.
 // Of each range the best of each thread's slots is asked first; only who had to drop one that is better than the best of
 // those asks its others.
-template <class G>
-__device__ __forceinline__ bool rate(const Clustering& in, i32 v, G group, Gathering gathered, i64 turn, i64 cap, i64* scratch, Best& best) {
+__device__ __forceinline__ bool rate(const Clustering& in, i32 v, Gathering gathered, i64 turn, i64 cap, i64* scratch, Best& best) {
+    const Team block = Team::of_block();
     const u32 n_slots = gathered.n_slots;
     best = {0, 0, -1, 0};
 #pragma unroll 1
     for (; gathered.first < (gathered.hashed ? 1 : in.n_nodes); gathered.first += n_slots) {
+        if (threadIdx.x == 0) *gathered.full = 0;
 #pragma unroll 1
-        for (u32 s = group.rank(); s < n_slots; s += group.size()) gathered.clear(s);
-        group.sync();
-        visit_offers(in, v, in.visits[v], group, gathered);
-        if (in.state[N_APART] != 0) visit_apart(in, v, group, gathered);
-        group.sync();
-        if (*gathered.full) {
-            group.sync();
-            if (group.rank() == 0) *gathered.full = 0;
-            return false;
-        }
-        Best top = best_slot(in, gathered.sums, n_slots, group, [&](u32 s) { return gathered.name_of(s); }, best);
+        for (u32 s = threadIdx.x; s < n_slots; s += blockDim.x) gathered.clear(s);
+        __syncthreads();
+        gather_all(in, v, gathered);
+        __syncthreads();
+        const bool full = *gathered.full != 0;
+        __syncthreads();
+        if (full) return false;
+        Best top = best_slot(in, gathered.sums, n_slots, block, [&](u32 s) { return gathered.name_of(s); }, best);
         bool looks = false;
 #pragma unroll 1
         for (i32 asks = 0; asks < 2; ++asks) {
 #pragma unroll 1
-            for (u32 s = looks ? 4 * group.rank() : n_slots; s < n_slots; s += (s & 3) == 3 ? 4 * group.size() - 3 : 1) {
+            for (u32 s = looks ? 4 * threadIdx.x : n_slots; s < n_slots; s += (s & 3) == 3 ? 4 * blockDim.x - 3 : 1) {
                 const i64 score = gathered.sums.get(s);
                 if (score != 0) consider(in, v, gathered.name_of(s), score, turn, cap, top);
             }
@@ -170,65 +379,33 @@ __device__ __forceinline__ bool rate(const Clustering& in, i32 v, G group, Gathe
             const Best own = top;
             const bool refused = asks == 0 && own.id != best.id && !can_join(in, v, own.id, turn, cap);
             if (refused) top = best;
-            top = best_of(group, top, scratch);
+            top = best_of(block, top, scratch);
             looks = refused && top.below(own);
-            if (!any_of(group, looks, scratch)) break;
+            if (!any_of(block, looks, scratch)) break;
         }
         best = top;
     }
     return true;
 }
 
-__device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& best) {
-    in.targets[v] = best.id;
-    in.scores[v] = best.value;
-    if (best.id >= 0) add64(in.n_suitors + best.id, 1);
-}
-
-// The nodes of a list that still may move, a group each, by hash tables of at most so many slots. Those that find more
-// are left to the block: a chain of them, by `suitors`, from the last one on.
-template <class G>
-__device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, G group, u32* memory, i64 most,
-                                          i64 turn, i64 cap) {
-    const i64 n = static_cast<i64>(n_listed(in, kind, turn));
-    const i32* list = list_of(in, kind, turn);
-    u32* flags = reinterpret_cast<u32*>(grid.scratch + FLAGS);
-#pragma unroll 1
-    for (i64 i = group.index(); i < n; i += group.number()) {
-        const i32 v = list[i];
-        if (in.turns[v] != turn) continue;
-        const i64 found = most_found(in, in.visits[v]);
-        const Gathering gathered(v, memory, slots_for(found, most), true, flags + (threadIdx.x - group.rank()) / 32);
-        Best best;
-        const bool rated = found <= MOST_CROWDED * most && rate(in, v, group, gathered, turn, cap, grid.scratch, best);
-        if (group.rank() != 0) continue;
-        if (rated)
-            wish(in, v, best);
-        else
-            in.suitors[v] = static_cast<i32>(atomicExch(flags + 32, static_cast<u32>(v)));
-    }
-}
-
-// What the unsettled nodes of a turn wish: targets, scores and how many suitors every cluster has. By teams of so many
-// warps, each of which goes on with what is a warp's; at last what is left to the block, by a hash table, or by ranges,
-// where what a node may find has no room there.
-__device__ __forceinline__ void rate_turn(const Clustering& in, const Grid& grid, i32 warps, i64 turn, i64 cap) {
-    const Team team = {warps}, block = Team::of_block();
-    u32 *flags = reinterpret_cast<u32*>(grid.scratch + FLAGS), *left = flags + 32;
-    if (threadIdx.x < 33) flags[threadIdx.x] = threadIdx.x < 32 ? 0 : static_cast<u32>(EMPTY);
+// What the unsettled nodes of a turn wish: targets, scores and how many suitors every cluster has. At last what is left to
+// the block, by a hash table, or by ranges, where what a node may find has no room there.
+__device__ __forceinline__ void rate_turn(const Clustering& in, const Grid& grid, i64 turn, i64 cap) {
+    u32 *full = reinterpret_cast<u32*>(grid.scratch + FLAG), *left = full + 1;
+    if (threadIdx.x == 0) *left = static_cast<u32>(EMPTY);
     __syncthreads();
-    const auto table = [&](i32 warp) { return grid.words + 3 * WARP_SLOTS * warp; };
-    rate_list(in, grid, MEDIUM, team, table(warps * team.place()), team_slots(grid, warps), turn, cap);
-    team.sync();
-    rate_list(in, grid, SHORT, Warp(), table(threadIdx.x >> 5), WARP_SLOTS, turn, cap);
+    u64* words = reinterpret_cast<u64*>(grid.words) + WARP_SLOTS * (threadIdx.x >> 5);
+    rate_list(in, grid, WIDE, 2, words, turn, cap);
+    __syncthreads();
+    rate_list(in, grid, SHORT, 1, words, turn, cap);
     __syncthreads();
 #pragma unroll 1
     for (i32 v = static_cast<i32>(*left); v != EMPTY; v = in.suitors[v]) {
         const i64 found = most_found(in, in.visits[v]), most = grid.n_words / 3 & ~3ll;
         const u32 places = static_cast<u32>(grid.n_words / 2 & ~3ll);
         Best best;
-        const bool rated = fits(found, most) && rate(in, v, block, Gathering(v, grid.words, slots_for(found, most), true, flags), turn, cap, grid.scratch, best);
-        if (!rated) rate(in, v, block, Gathering(v, grid.words, places, false, flags), turn, cap, grid.scratch, best);
+        const bool rated = fits(found, most) && rate(in, v, Gathering(v, grid.words, slots_for(found, most), true, full), turn, cap, grid.scratch, best);
+        if (!rated) rate(in, v, Gathering(v, grid.words, places, false, full), turn, cap, grid.scratch, best);
         if (threadIdx.x == 0) wish(in, v, best);
     }
 }

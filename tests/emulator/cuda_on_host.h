@@ -287,6 +287,7 @@ inline double __longlong_as_double(long long bits) {
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int __clzll(long long bits) { return bits == 0 ? 64 : __builtin_clzll(bits); }
 template <class T>
 T atomicAdd(T* target, T value) {
     const T old = *target;

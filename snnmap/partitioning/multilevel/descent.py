@@ -37,7 +37,7 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
     with run.clock("coarsening"):
         coarsen(run, levels, seed)
     with run.clock("search"):
-        firsts, searched = solve_coarsest(run, levels.level(-1), seed)
+        firsts, searched = solve_coarsest(run, levels.for_rounds(len(levels) - 1), seed)
     coarse_parts, n_coarse = firsts[0]
     exact = len(compressed) + 1 if compressed else 0
     by_fm = searched and len(levels) == exact and wants_fm(run, n_coarse)
@@ -247,7 +247,7 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     With `borders` (int32[n_nodes]) nodes on different sides stay apart on every level.
     """
     engine, progress, knobs = run.engine, run.progress, run.config.coarsening
-    level, first = levels.level(-1), len(levels)
+    level, first = levels.for_clusters(knobs), len(levels)
     total, heaviest = int(run.problem.level.resources[:, 0].sum()), int(run.problem.limits[0])
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):
@@ -264,7 +264,7 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
             continue
         del level  # its lists by node go before the next level is made
         levels.coarsen(clusters, n_clusters)
-        level = levels.level(-1)
+        level = levels.for_clusters(knobs)
         if borders is not None:
             borders = project(engine.xp, borders, clusters, n_clusters)
         progress.advance(1, note=f"{n_clusters:,} nodes")
@@ -292,10 +292,11 @@ def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array,
 def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
     config, problem, progress = run.config, run.problem, run.progress
     if progress.expired():
-        return [pack(run.engine, level, run.limits)], False
+        return [pack(run.engine, run.engine.restore(level), run.limits)], False
     if small(level, config):
         knobs = config.search
-        hunt = run.engine.searcher(level, problem.limits, knobs, problem.max_parts)
+        whole = run.engine.restore(level)
+        hunt = run.engine.searcher(whole, problem.limits, knobs, problem.max_parts)
         draw = np.random.default_rng(seed)  # while a device makes hierarchies
         if level.n_pins * hunt.count_parts() <= knobs.most_work:
             total = knobs.newcomers + hunt.generations * knobs.batch
@@ -307,7 +308,7 @@ def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, i
         return [(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
     if level.n_nodes > config.merge_at_most:
         # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
-        return [pack(run.engine, level, run.limits)], False
+        return [pack(run.engine, run.engine.restore(level), run.limits)], False
     alone = run.engine.xp.arange(level.n_nodes, dtype=np.int32)
     state = examine(run.engine, level, run.limits, alone, level.n_nodes)
     # Coarse borders cost axons that refinement wins back: the first parts may exceed distinct limits.

@@ -105,6 +105,10 @@ class CpuEngine(CpuCompression):
         """The level as refinement wants it."""
         return self.restore(level)
 
+    def for_clusters(self, level: Level, config: CoarseningConfig) -> Level:
+        """The level as clustering wants it."""
+        return self.restore(level)
+
     def restore(self, level: Level) -> Level:
         """The whole level again."""
         return with_lists(level)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.errors import EngineError
-from snnmap.partitioning.multilevel.config import SearchConfig
+from snnmap.partitioning.multilevel.config import CoarseningConfig, SearchConfig
 from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
@@ -159,6 +159,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     def for_rounds(self, level: Level) -> Level:
         """The level without lists by node: refinement makes them where it cannot do without."""
         return self.bring(level).without_lists(self.xp)
+
+    def for_clusters(self, level: Level, config: CoarseningConfig) -> Level:
+        """The level without lists by node; matching needs them."""
+        return self.restore(level) if config.scheme == "matching" else self.for_rounds(level)
 
     def keep_memory(self) -> None:
         """Keep no more freed memory than the work needs: levels are small, also where neurons are many."""

@@ -13,7 +13,7 @@ from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # cupy.ndarray
 
-_TABLE_BYTES = 32 * 12 * 512  # shared memory of ``cluster.cu`` for the tables of a block's warps
+_TABLE_BYTES = 32 * 8 * 864  # shared memory of ``cluster.cu`` for the tables of a block's warps
 _N_CLUSTERS = slice(GATE_WORDS + 2, GATE_WORDS + 3)  # see `Counter` in cluster_nets.cuh
 _ALL = 1 << 31  # bits: as much shared memory as there is
 
@@ -47,10 +47,11 @@ class GpuCoarsening(GpuContraction):
         """
         xp, n, turns = self.xp, level.n_nodes, config.turns
         n_loads, n_sources = level.resources.shape[1] + level.counts.shape[1], len(level.out_nets)
-        n_nets, n_picks = level.n_nets, level.n_pins + n_sources
-        zeroed = [GATE_WORDS + 8 + 5 * turns, n, n_nets // 8 + 1]
-        picks = [n_picks // 2 + 1, 3 * n_nets]
-        wide, narrow = [n * n_loads, n, n, n, self.device.multiprocessors, n], 5 * [n // 2 + 1]
+        n_nets, n_pins = level.n_nets, level.n_pins
+        half, blocks = n // 2 + 1, self.device.multiprocessors
+        zeroed = [GATE_WORDS + 10 + 5 * turns, n, n * n_loads, n, half, half, n_nets // 8 + 1]
+        picks = [n_pins + 5 * n_sources // 2 + 2 * n_nets + 4, 5 * n_nets]
+        wide, narrow = [n, n, blocks, n], 4 * [half]
         lists = [turns * n, n, n_nets // 2 + 1]
         space = Space(xp, zeroed, [*picks, *wide, *narrow, *lists])
         clusters = xp.empty(n, xp.int32)
@@ -65,7 +66,7 @@ class GpuCoarsening(GpuContraction):
             borders,
             n,
             n_nets,
-            level.n_pins,
+            n_pins,
             n_sources,
         )
         args = (*arrays, *knobs, *space.pieces, clusters)

@@ -158,7 +158,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
     return max(
         2 * lists + rest + round_ + table,
-        3 * lists + rest + 4 * n_sources + 120 * level.n_nodes + 32 * level.n_nets,
+        3 * lists + rest + 20 * n_sources + 124 * level.n_nodes + 62 * level.n_nets,
         2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
         below and below + 2 * lists * 4 // 5 + rest + round_,
         below

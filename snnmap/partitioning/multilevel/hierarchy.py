@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from snnmap.partitioning.multilevel.config import CoarseningConfig
 from snnmap.partitioning.multilevel.level import Level
 
 Array = Any  # of the engine's array library
@@ -38,6 +39,11 @@ class Finest:
     @property
     def slim(self) -> Level:
         """The level for those who need no lists by node."""
+        return self._level
+
+    def for_clusters(self, config: CoarseningConfig) -> Level:
+        """The level as clustering wants it."""
+        self._level = self._engine.for_clusters(self._level, config)
         return self._level
 
     def shed(self) -> Level:
@@ -88,6 +94,13 @@ class Hierarchy:
         if depth == 0:
             return self._finest.for_rounds()
         wanted: Level = self._engine.for_rounds(self._slim(depth))
+        return wanted
+
+    def for_clusters(self, config: CoarseningConfig) -> Level:
+        """The coarsest level as clustering wants it."""
+        if not self._levels:
+            return self._finest.for_clusters(config)
+        wanted: Level = self._engine.for_clusters(self._slim(len(self._levels)), config)
         return wanted
 
     def level(self, depth: int) -> Level:

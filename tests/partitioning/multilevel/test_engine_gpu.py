@@ -14,6 +14,7 @@ from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
 from snnmap.networks import load_network
 from snnmap.partitioning import multilevel
+from snnmap.partitioning.multilevel.config import CoarseningConfig
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import largest_power, power_of_two
@@ -130,7 +131,7 @@ def test_weighing_long_nets_and_many_parts(
     assert overload.any()
 
 
-@pytest.mark.parametrize("window", [2048, 12288, 1 << 30], ids=["ranges", "blocks", "teams"])
+@pytest.mark.parametrize("window", [2048, 12288, 1 << 30], ids=["ranges", "blocks", "warps"])
 def test_ratings_of_many_clusters(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
@@ -138,6 +139,37 @@ def test_ratings_of_many_clusters(
     rng = np.random.default_rng(8)
     level = twins.random_level(rng, n_nodes=1600, n_nets=24, mean_pins=150)
     compare(gpu, "cluster", level, 8)
+
+
+def test_ratings_of_nets_with_many_pins(gpu: GpuEngine) -> None:
+    """They list no clusters, and their pins are looked at themselves."""
+    rng = np.random.default_rng(9)
+    level = twins.random_level(rng, n_nodes=600, n_nets=9, mean_pins=330)
+    assert np.diff(level.net_offsets).max() > 256
+    compare(gpu, "cluster", level, 9)
+
+
+def test_who_makes_clusters_begins_their_contraction(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    host = twins.random_level(rng, n_nodes=90, n_nets=70, mean_pins=9)
+    level, started = gpu.upload(host), []
+    run = gpu._run_together
+
+    def note(source: str, name: str, *args: Any, **knobs: Any) -> None:
+        started.append(name)
+        run(source, name, *args, **knobs)
+
+    monkeypatch.setattr(gpu, "_run_together", note)
+    limits = gpu.from_host(twins.random_limits(rng, host, 5))
+    clusters, n = gpu.cluster(level, limits, CoarseningConfig(), 1, None)
+    coarse = gpu.contract_nets(level, clusters, n)
+    assert started == ["cluster_nodes", "begin_contraction", "finish_contraction"]
+    again = gpu.contract_nets(level, clusters.copy(), n)  # whose clusters nobody knows
+    assert started[3:] == ["begin_contraction", "finish_contraction"]
+    for mine, other in zip(gpu.download(coarse), gpu.download(again), strict=True):
+        assert np.array_equal(mine, other)
 
 
 @pytest.mark.parametrize("window", [64, 1 << 30], ids=["ranges", "at once"])

@@ -196,7 +196,7 @@ def test_plan_of_large_reservoirs() -> None:
         raw = 4 * n * (fan_out + 1)
         assert plan.mode == MODES[0]
         assert 3 * raw < plan.lean < 4 * raw
-        assert 2 * raw < plan.short < 3.3 * raw
+        assert 2 * raw < plan.short < 3.4 * raw
         assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
         assert plan.most == 8 * raw  # where twice that is free
         for free, most in (

@@ -302,6 +302,25 @@ def test_same_seed_same_parts_with_any_number_of_threads(
     assert not np.array_equal(found[0].parts, other.parts)
 
 
+def test_clusters_as_heavy_as_a_part_are_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few nodes merge, heavier clusters may; but none weighs more than fits a part."""
+    h = load_network("lenet")
+    growths: list[float] = []
+
+    def cluster(engine: Any, level: Any, limits: Any, config: Any, *rest: Any) -> tuple[Any, int]:
+        growths.append(config.growth)
+        return np.arange(level.n_nodes, dtype=np.int32), level.n_nodes
+
+    monkeypatch.setattr(CpuEngine, "cluster", cluster)
+    changes = BRIEF | {"coarsening": {"small_pins": 0}, "compression": {"rounds": 0}, "restarts": 1}
+    limits = Limits(max_size=200, max_inbound=4096)
+    partition_multilevel(h, limits, engine="cpu", config=changes, preset="fast")
+    assert growths == [4.0, 16.0, 64.0, 256.0]
+    del growths[:]
+    partition_multilevel(h, Limits(max_inbound=4096), engine="cpu", config=changes, preset="fast")
+    assert growths[-1] > h.n_nodes
+
+
 @pytest.mark.parametrize("valid", [True, False])
 def test_neurons_of_a_large_network_stay_in_their_chunks(
     valid: bool, monkeypatch: pytest.MonkeyPatch
