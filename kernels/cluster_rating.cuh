@@ -71,11 +71,11 @@ struct WarpTable {
     u32 n_slots;
     i32 bits;
 
-    __device__ __forceinline__ u64 none() const { return (1ull << bits) - 1; }
-    __device__ __forceinline__ u64 key_of(u64 word) const { return word & none(); }
+    __device__ __forceinline__ u32 none() const { return static_cast<u32>((1ull << bits) - 1); }
+    __device__ __forceinline__ u32 key_of(u64 word) const { return static_cast<u32>(word) & none(); }
     __device__ __forceinline__ u64 at(u32 slot) const { return const_cast<const volatile u64*>(words)[slot]; }
-    __device__ __forceinline__ u32 home_of(u64 key) const {
-        return static_cast<u32>(static_cast<u64>(static_cast<u32>(key) * 0x9E3779B1u) * n_slots >> 32);
+    __device__ __forceinline__ u32 home_of(u32 key) const {
+        return static_cast<u32>(static_cast<u64>(key * 0x9E3779B1u) * n_slots >> 32);
     }
     __device__ __forceinline__ u32 next(u32 slot) const { return slot + 1 == n_slots ? 0 : slot + 1; }
     __device__ __forceinline__ void clear() const {
@@ -85,7 +85,7 @@ struct WarpTable {
     }
     // Every lane's score to its cluster (none: nothing), all of them different; whether all have room. Who finds a free
     // slot writes it, and goes on if another lane has written it, too.
-    __device__ __forceinline__ bool add(u64 key, u64 score) const {
+    __device__ __forceinline__ bool add(u32 key, u64 score) const {
         u32 slot = home_of(key);
         bool waits = key != none();
 #pragma unroll 1
@@ -109,12 +109,12 @@ struct WarpTable {
         return false;
     }
     // One lane's score to a cluster that may be another's, too; whether there is room.
-    __device__ __forceinline__ bool add_any(u64 key, u64 score) const {
+    __device__ __forceinline__ bool add_any(u32 key, u64 score) const {
         u32 slot = home_of(key);
 #pragma unroll 1
         for (i32 tries = 0; tries < MOST_TRIES; ++tries) {
             u64 word = at(slot);
-            if (key_of(word) == none()) word = atomicCAS(words + slot, none(), score << bits | key);
+            if (key_of(word) == none()) word = atomicCAS(words + slot, static_cast<u64>(none()), score << bits | key);
             if (word == none()) return true;
             if (key_of(word) == key) {
                 atomicAdd(words + slot, score << bits);
@@ -131,8 +131,7 @@ struct WarpTable {
 __device__ __forceinline__ bool gather(const Clustering& in, i32 v, const WarpTable& table) {
     const i32 lane = threadIdx.x & 31, n = in.n_picks[v];
     const i32* picks = picks_of(in, v);
-    const u64 self = static_cast<u64>(v);
-    const u32 mask = static_cast<u32>(table.none());
+    const u32 self = static_cast<u32>(v), mask = table.none();
     i64 most = 0;
     bool fits = true;
 #pragma unroll 1
@@ -163,7 +162,7 @@ __device__ __forceinline__ bool gather(const Clustering& in, i32 v, const WarpTa
             for (i32 i = 0; i < AT_ONCE; ++i) words[i] = coming[i];
             if (j + 1 < some) ask(j + 1);
             const auto add = [&](u32 word) {
-                const u64 key = (word & mask) == self ? table.none() : word & mask;
+                const u32 key = (word & mask) == self ? mask : word & mask;
                 return table.add(key, share * ((word >> table.bits) + 1));
             };
 #pragma unroll
@@ -176,7 +175,7 @@ __device__ __forceinline__ bool gather(const Clustering& in, i32 v, const WarpTa
         bool room = true;
         const auto add_any = [&](i32 u, i64 score) {
             most += score;
-            if (u != v && room) room = table.add_any(static_cast<u64>(u), static_cast<u64>(score));
+            if (u != v && room) room = table.add_any(static_cast<u32>(u), static_cast<u64>(score));
         };
         const Source* sources = reinterpret_cast<const Source*>(in.picks + offer.keys);
 #pragma unroll 1
