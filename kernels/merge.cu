@@ -61,32 +61,50 @@ __device__ __forceinline__ void find_able(const Merging& in, const Grid& grid, c
     }
 }
 
+// The entries of a net.
+struct Row {
+    i64 first, last;
+};
+
 // The entry of a row that was part p's and is live, or -1; whether the row has one that is `host`'s
 // now. For the whole warp.
-__device__ __forceinline__ i64 live_entry(const Merging& in, i64 net, i32 p, i32 host, bool& has_host) {
+__device__ __forceinline__ i64 live_entry(const Merging& in, const Row& row, i32 p, i32 host, bool& has_host) {
     const i32 lane = threadIdx.x & 31;
     i64 found = -1;
     has_host = false;
 #pragma unroll 1
-    for (i64 base = in.offsets[net]; base < in.offsets[net + 1]; base += 32) {
+    for (i64 base = row.first; base < row.last; base += 32) {
         const i64 e = base + lane;
-        const bool inside = e < in.offsets[net + 1];
-        const i32 now = inside ? in.entries[e] : NOBODY;
-        const u32 mine = __ballot_sync(ALL_LANES, now != NOBODY && in.table_parts[e] == p);
+        const bool inside = e < row.last;
+        const i32 now = inside ? in.entries[e] : NOBODY, before = inside ? in.table_parts[e] : NOBODY;
+        const u32 mine = __ballot_sync(ALL_LANES, now != NOBODY && before == p);
         has_host |= __ballot_sync(ALL_LANES, now != NOBODY && now == host) != 0;
         if (mine != 0) found = base + __ffs(mine) - 1;
     }
     return found;
 }
 
-// Calls visit(net, member) for the nets of all members of a part, a warp each; of so many slices one.
+// Calls visit(net, its row, member) for the nets of all members of a part, a warp each, which looks up as many at once as
+// are its; of so many slices one.
 template <class Visit>
 __device__ __forceinline__ void for_nets_of(const Merging& in, i32 part, i64 slice, i64 n_slices, Visit visit) {
-    const i64 warps = blockDim.x >> 5, warp = slice * warps + (threadIdx.x >> 5);
-    for (i32 p = part; p != NOBODY; p = in.next[p])
+    const i64 warps = blockDim.x >> 5, warp = slice * warps + (threadIdx.x >> 5), lane = threadIdx.x & 31;
 #pragma unroll 1
-        for (i64 i = in.list_offsets[p] + warp; i < in.list_offsets[p + 1]; i += n_slices * warps)
-            visit(static_cast<i64>(in.list_nets[i]), p);
+    for (i32 p = part; p != NOBODY; p = in.next[p]) {
+        const i64 first = in.list_offsets[p], last = in.list_offsets[p + 1];
+        const i64 each = smaller(32, (last - first + n_slices * warps - 1) / (n_slices * warps));
+#pragma unroll 1
+        for (i64 base = first + warp * each; base < last; base += n_slices * warps * each) {
+            const i64 n = smaller(each, last - base);
+            const i64 own = lane < n ? in.list_nets[base + lane] : 0;
+            const Row row = {in.offsets[own], in.offsets[own + 1]};
+#pragma unroll 1
+            for (i32 j = 0; j < n; ++j) {
+                const Row it = {__shfl_sync(ALL_LANES, row.first, j), __shfl_sync(ALL_LANES, row.last, j)};
+                visit(__shfl_sync(ALL_LANES, own, j), it, p);
+            }
+        }
+    }
 }
 
 // Whether what a part shares with all others is summed up in this turn.
@@ -104,17 +122,16 @@ __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, 
     for (i64 first = 0; first < in.n_parts; first += room) {
         for (i64 s = threadIdx.x; s < room * N_COLUMNS; s += blockDim.x) sums.clear(static_cast<u32>(s));
         __syncthreads();
-        for_nets_of(in, part, slice, n_slices, [&](i64 net, i32 member) {
+        for_nets_of(in, part, slice, n_slices, [&](i64 net, const Row& row, i32 member) {
+            i64 values[N_COLUMNS];
+            for (i32 c = 0; c < N_COLUMNS; ++c) values[c] = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
             bool ignored;
-            if (live_entry(in, net, member, NOBODY, ignored) < 0) return;
+            if (live_entry(in, row, member, NOBODY, ignored) < 0) return;
 #pragma unroll 1
-            for (i64 e = in.offsets[net] + lane; e < in.offsets[net + 1]; e += 32) {
+            for (i64 e = row.first + lane; e < row.last; e += 32) {
                 const i64 q = in.entries[e];
                 if (q == NOBODY || q == part || q < first || q >= first + room) continue;
-                for (i32 c = 0; c < N_COLUMNS; ++c) {
-                    const i64 value = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
-                    sums.add(static_cast<u32>(c * room + q - first), value);
-                }
+                for (i32 c = 0; c < N_COLUMNS; ++c) sums.add(static_cast<u32>(c * room + q - first), values[c]);
             }
         });
         __syncthreads();
@@ -190,9 +207,9 @@ __device__ __forceinline__ void pair_up(const Merging& in, const Grid& grid, con
 // shared.
 __device__ __forceinline__ void join(const Merging& in, i32* able, i32 host, i32 guest, i64 turn, i64 slice,
                                      i64 n_slices) {
-    for_nets_of(in, guest, slice, n_slices, [&](i64 net, i32 member) {
+    for_nets_of(in, guest, slice, n_slices, [&](i64, const Row& row, i32 member) {
         bool has_host;
-        const i64 e = live_entry(in, net, member, host, has_host);
+        const i64 e = live_entry(in, row, member, host, has_host);
         __syncwarp();
         if (e >= 0 && (threadIdx.x & 31) == 0) in.entries[e] = has_host ? NOBODY : host;
         __syncwarp();
