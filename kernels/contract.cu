@@ -309,7 +309,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
             const HashSet set(grid.own_words(), n);
             fill(set);
             const i32 n_left = set.compact();
-            sort_ids<false>(set.keys, n_left);
+            sort_short(set.keys, n_left);
             for (i32 i = lane; i < n_left; i += 32) pins[i] = set.keys[i];
         }
         __syncwarp();
@@ -357,15 +357,15 @@ extern "C" __launch_bounds__(1024, 1) __global__ void finish_contraction(CONTRAC
 #pragma unroll 1
         for (i64 i = first + rank; i < last; i += size) out.out_weights[i] = weight_of(in, out.out_nets[i], cluster);
     };
-    const auto sort_short = [&](i32* ids, i64 n, i64 n_ids) { sort_row<false>(grid, ids, n, n_ids); };
-    const auto sort_long = [&](i32* ids, i64 n, i64 n_ids) { sort_row<true>(grid, ids, n, n_ids); };
+    const auto sort_by_warp = [&](i32* ids, i64 n, i64 n_ids) { sort_row<false>(grid, ids, n, n_ids); };
+    const auto sort_by_block = [&](i32* ids, i64 n, i64 n_ids) { sort_row<true>(grid, ids, n, n_ids); };
     for_short_rows(grid, in.new_source_offsets, n_new, in.long_sources, in.state + N_LONG_SOURCES,
-                   [&](i64 net) { finish_sources(net, sort_short, lane, 32); });
+                   [&](i64 net) { finish_sources(net, sort_by_warp, lane, 32); });
     for_short_rows(grid, in.new_out_offsets, in.n_clusters, in.long_outs, in.state + N_LONG_OUTS,
-                   [&](i64 cluster) { finish_outs(cluster, sort_short, lane, 32); });
+                   [&](i64 cluster) { finish_outs(cluster, sort_by_warp, lane, 32); });
     grid.meet();
     for_long_rows(in.long_sources, in.state + N_LONG_SOURCES,
-                  [&](i64 net) { finish_sources(net, sort_long, threadIdx.x, blockDim.x); });
+                  [&](i64 net) { finish_sources(net, sort_by_block, threadIdx.x, blockDim.x); });
     for_long_rows(in.long_outs, in.state + N_LONG_OUTS,
-                  [&](i64 cluster) { finish_outs(cluster, sort_long, threadIdx.x, blockDim.x); });
+                  [&](i64 cluster) { finish_outs(cluster, sort_by_block, threadIdx.x, blockDim.x); });
 }

@@ -264,6 +264,51 @@ __device__ __forceinline__ void sort_ids(i32* ids, i64 n) {
     sort_ids<BLOCK>(ids, n, [](i32 a, i32 b) { return a < b; });
 }
 
+// Sort n <= 32 * EACH ids, EACH of them in the registers of a lane, by a warp: the bitonic network, whose comparisons over
+// strides below EACH are a lane's own.
+template <i32 EACH>
+__device__ __forceinline__ void sort_in_registers(i32* ids, i32 n) {
+    const i32 lane = threadIdx.x & 31, first = lane * EACH;
+    i32 own[EACH];
+#pragma unroll
+    for (i32 r = 0; r < EACH; ++r) own[r] = first + r < n ? ids[first + r] : 0x7FFFFFFF;
+#pragma unroll
+    for (i32 size = 2; size <= 32 * EACH; size *= 2) {
+#pragma unroll
+        for (i32 stride = size / 2; stride > 0; stride /= 2) {
+#pragma unroll
+            for (i32 r = 0; r < EACH; ++r) {
+                const bool rises = ((first + r) & size) == 0;
+                if (stride >= EACH) {
+                    const i32 other = __shfl_xor_sync(ALL_LANES, own[r], stride / EACH);
+                    const bool lower = (((first + r) & stride) == 0) == rises;
+                    own[r] = (own[r] < other) == lower ? own[r] : other;
+                } else if ((r & stride) == 0) {
+                    const i32 a = own[r], b = own[r | stride];
+                    const bool swap = (b < a) == rises;
+                    own[r] = swap ? b : a;
+                    own[r | stride] = swap ? a : b;
+                }
+            }
+        }
+    }
+    __syncwarp();
+#pragma unroll
+    for (i32 r = 0; r < EACH; ++r)
+        if (first + r < n) ids[first + r] = own[r];
+    __syncwarp();
+}
+
+// Sort up to SHORT_ROW ids in shared memory, by a warp.
+__device__ __forceinline__ void sort_short(i32* ids, i64 n) {
+    if (n <= 64)
+        sort_in_registers<2>(ids, static_cast<i32>(n));
+    else if (n <= 256)
+        sort_in_registers<8>(ids, static_cast<i32>(n));
+    else
+        sort_ids<false>(ids, n);
+}
+
 // ------------------------------------------------------------------------------------ rows
 
 // Calls visit(row) for every row of up to SHORT_ROW items, by a warp, and lists the others.
@@ -344,7 +389,7 @@ __device__ __forceinline__ void sort_row(const Grid& grid, i32* ids, i64 n, i64 
 #pragma unroll 1
         for (i64 i = rank; i < n; i += size) own[i] = ids[i];
         __syncwarp();
-        sort_ids<false>(own, n);
+        sort_short(own, n);
 #pragma unroll 1
         for (i64 i = rank; i < n; i += size) ids[i] = own[i];
         __syncwarp();
