@@ -4,8 +4,9 @@
 
 typedef unsigned char u8;
 
-// What a net that somebody looks at offers in a turn: the clusters of its pins, each with how many they are, and,
-// before them, its sources; those that somebody may join. A net with many pins offers nothing: they are looked at themselves.
+// What a net that some pins of it look at offers in a turn: the clusters of its pins, each with how many they are, and,
+// before them, its sources; those that somebody may join. A net that only its sources look at, once each, or with many pins
+// offers nothing: its pins are looked at themselves.
 struct Offer {
     i64 keys;   // where the clusters lie in `picks`; -1: nothing is offered
     i64 share;  // score of a pin: (weight << 6) / pins + 1
@@ -36,7 +37,7 @@ struct Clustering {
     i64* n_suitors;  // of each cluster
     i64 *loads, *visits;
     i32 *degrees, *n_picks;
-    u8* asked;  // whether somebody looks at a net
+    u8* asked;  // whether some pin looks at a net
     // anything at the start
     i32* picks;  // nets that ratings look at, then what these nets offer
     Offer* offers;
@@ -61,7 +62,7 @@ enum Kind { SHORT, WIDE, N_KINDS };
 
 // Words of `state` after the gate: from N_LISTED on the lengths of lists for each turn, then for each turn
 // how many suitors there are, and how many clusters of either sort they want. SMALLNESS: the largest ~size.
-enum Counter { TOTAL_SIZE = GATE_WORDS, LARGEST, N_CLUSTERS, SMALLNESS, MOST_BAR, N_PICKED, N_OFFERED, N_KEPT, N_APART, N_PLACED, N_LISTED };
+enum Counter { TOTAL_SIZE = GATE_WORDS, LARGEST, N_CLUSTERS, SMALLNESS, MOST_BAR, MOST_OUT_BAR, N_PICKED, N_OFFERED, N_KEPT, N_PLACED, N_LISTED };
 
 __device__ __forceinline__ u64& n_listed(const Clustering& in, i64 kind, i64 turn) {
     return in.state[N_LISTED + N_KINDS * turn + kind];
@@ -138,30 +139,33 @@ __device__ __forceinline__ void count_nets(const Clustering& in, const Grid& gri
     }
 }
 
-// The bars of all nodes, and the highest of all.
+// The bars of all nodes, and the highest ones.
 __device__ __forceinline__ void set_bars(const Clustering& in, const Grid& grid) {
     const Incidence& around = in.around;
-    u64 most = 0;
+    u64 most = 0, most_out = 0;
+    const auto raise = [](u64& most, u64 other) {
+        if (other > most) most = other;
+    };
 #pragma unroll 1
     for (i64 v = grid.thread(); v < in.n_nodes; v += grid.n_threads()) {
-        in.bar(v) = bar_of(in.degrees[v], around.max_nets);
-        in.out_bar(v) = bar_of(around.out_offsets[v + 1] - around.out_offsets[v], around.max_nets);
-        if (in.bar(v) > most) most = in.bar(v);
-        if (in.out_bar(v) > most) most = in.out_bar(v);
+        raise(most, in.bar(v) = bar_of(in.degrees[v], around.max_nets));
+        raise(most_out, in.out_bar(v) = bar_of(around.out_offsets[v + 1] - around.out_offsets[v], around.max_nets));
     }
     for (i32 step = 16; step > 0; step >>= 1) {
-        const u64 other = __shfl_xor_sync(ALL_LANES, most, step);
-        if (other > most) most = other;
+        raise(most, __shfl_xor_sync(ALL_LANES, most, step));
+        raise(most_out, __shfl_xor_sync(ALL_LANES, most_out, step));
     }
-    if ((threadIdx.x & 31) == 0) atomicMax(in.state + MOST_BAR, most);
+    if ((threadIdx.x & 31) != 0) return;
+    atomicMax(in.state + MOST_BAR, most);
+    atomicMax(in.state + MOST_OUT_BAR, most_out);
 }
 
 // Calls visit(v, net, as_source) for the nets that each node looks at.
 template <class Visit>
 __device__ __forceinline__ void for_all_picks(const Clustering& in, const Grid& grid, Visit visit) {
     const Incidence& around = in.around;
-    const u64 most = in.state[MOST_BAR];
     const auto look_along = [&](const i64* offsets, const i32* nodes, i64 n, bool as_source) {
+        const u64 most = in.state[as_source ? MOST_OUT_BAR : MOST_BAR];
         i64 known = -1;
         u64 hash = 0;
         for_all_items(grid, offsets, in.n_nets, n, [&](i64 net, i64 j) {
@@ -176,7 +180,7 @@ __device__ __forceinline__ void for_all_picks(const Clustering& in, const Grid& 
     look_along(around.source_offsets, around.source_nodes, in.n_sources, true);
 }
 
-// How many nets each node looks at, and pins and sources of these; the nets that are looked at.
+// How many nets each node looks at, and pins and sources of these; the nets that pins look at.
 __device__ __forceinline__ void count_picks(const Clustering& in, const Grid& grid) {
     const Incidence& around = in.around;
     i64 n = 0, total;
@@ -185,7 +189,7 @@ __device__ __forceinline__ void count_picks(const Clustering& in, const Grid& gr
         const i64 sources = as_source ? 0 : smaller(sources_of(around, net), around.max_pins);
         atomicAdd(in.n_picks + v, 1);
         add64(in.visits + v, pins + sources);
-        in.asked[net] = 1;
+        if (!as_source) in.asked[net] = 1;
         ++n;
     });
     grid.sum_before(n, total);
@@ -233,7 +237,7 @@ __device__ __forceinline__ Offer offer_of(const Clustering& in, i32 v, i32 picke
 
 // ------------------------------------------------------------------------------------ offers
 
-// Room for what the nets offer that somebody looks at.
+// Room for what the nets offer that pins look at.
 __device__ __forceinline__ void make_offers(const Clustering& in, const Grid& grid) {
     const Incidence& around = in.around;
     const i64 lane = threadIdx.x & 31, begin = (static_cast<i64>(in.state[N_PICKED]) + 3) & ~3ll;
@@ -253,24 +257,21 @@ __device__ __forceinline__ void make_offers(const Clustering& in, const Grid& gr
         i64 first = 0;
         if (lane == 31) first = static_cast<i64>(atomicAdd(in.state + N_OFFERED, static_cast<u64>(up_to)));
         first = __shfl_sync(ALL_LANES, first, 31) + up_to - words;
-        if (asked) in.offers[g] = {offers ? begin + first + 4 * sources : -1, share, 0, 0, 0, 0};
+        if (g < in.n_nets) in.offers[g] = {offers ? begin + first + 4 * sources : -1, share, 0, 0, 0, 0};
         list_ids(offers, static_cast<i32>(g), in.kept, in.state + N_KEPT);
-        if (asked && !offers) atomicAdd(in.state + N_APART, 1ull);
     }
 }
 
-// What the nets offer in a turn: a warp each, by a hash table of the clusters around it in `memory`. Nobody joins who may
-// move in this turn, or is full.
+// Whether somebody may join cluster u in a turn: not if it may move itself, or is full.
+__device__ __forceinline__ bool is_open(const i32* turns, i32 u, i64 turn) { return turns[u] != turn && turns[u] != FULL; }
+
+// What the nets offer in a turn: a warp each, by a hash table of its clusters in `memory`.
 __device__ __forceinline__ void renew_offers(const Clustering& in, const Grid& grid, u32* memory, i64 turn) {
     const Incidence& around = in.around;
     const i32 lane = threadIdx.x & 31, bits = in.key_bits();
     const u32 before = (1u << lane) - 1;
     i32* keys = reinterpret_cast<i32*>(memory);
     u32* counts = memory + 2 * MOST_OFFERED;
-    const auto is_open = [&](i32 u) {
-        const i32 own = in.turns[u];
-        return own != turn && own != FULL;
-    };
     const i64 n_kept = static_cast<i64>(in.state[N_KEPT]);
 #pragma unroll 1
     for (i64 k = grid.thread() >> 5; k < n_kept; k += grid.n_threads() >> 5) {
@@ -300,8 +301,8 @@ __device__ __forceinline__ void renew_offers(const Clustering& in, const Grid& g
                 if (clusters[i] != EMPTY) clusters[i] = in.leaders[clusters[i]];
 #pragma unroll
             for (i32 i = 0; i < AT_ONCE; ++i)
-                if (clusters[i] != EMPTY && !is_open(clusters[i])) clusters[i] = EMPTY;
-#pragma unroll 1
+                if (clusters[i] != EMPTY && !is_open(in.turns, clusters[i], turn)) clusters[i] = EMPTY;
+#pragma unroll
             for (i32 i = 0; i < AT_ONCE; ++i)
                 if (clusters[i] != EMPTY) atomicAdd(counts + claim(keys, mask, clusters[i]), 1u);
         }
@@ -323,7 +324,7 @@ __device__ __forceinline__ void renew_offers(const Clustering& in, const Grid& g
         for (i64 start = 0; start < seen; start += 32) {
             const i64 at = first + spread(smaller(start + lane, seen - 1), n_sources, seen);
             const i32 u = in.leaders[around.source_nodes[at]];
-            const bool open = start + lane < seen && is_open(u);
+            const bool open = start + lane < seen && is_open(in.turns, u, turn);
             const u32 some = __ballot_sync(ALL_LANES, open);
             const i64 score = quotient(around.source_weights[at] << 6, n_pins) + 1;
             if (open) sources[-1 - m - __popc(some & before)] = {score, u, 0};
@@ -343,17 +344,23 @@ __device__ __forceinline__ void renew_offers(const Clustering& in, const Grid& g
     }
 }
 
-// Calls visit(cluster, score) for the pins and sources of a net that offers nothing, as a warp.
+// Calls visit(cluster, share) for the pins of a net that offers nothing, as a warp.
 template <class Visit>
-__device__ __forceinline__ void visit_pins(const Clustering& in, i64 net, i64 share, bool as_source, Visit visit) {
+__device__ __forceinline__ void visit_pins(const Clustering& in, i64 net, i64 share, Visit visit) {
     const Incidence& around = in.around;
-    const i64 lane = threadIdx.x & 31, n_pins = pins_of(around, net), looked = smaller(n_pins, around.max_pins);
+    const i64 n_pins = pins_of(around, net), looked = smaller(n_pins, around.max_pins);
 #pragma unroll 1
-    for (i64 l = lane; l < looked; l += 32)
+    for (i64 l = threadIdx.x & 31; l < looked; l += 32)
         visit(in.leaders[around.net_pins[around.net_offsets[net] + spread(l, n_pins, looked)]], share);
-    const i64 n_sources = sources_of(around, net), seen = as_source ? 0 : smaller(n_sources, around.max_pins);
+}
+
+// Calls visit(cluster, score) for its sources.
+template <class Visit>
+__device__ __forceinline__ void visit_sources(const Clustering& in, i64 net, Visit visit) {
+    const Incidence& around = in.around;
+    const i64 n_pins = pins_of(around, net), n_sources = sources_of(around, net), seen = smaller(n_sources, around.max_pins);
 #pragma unroll 1
-    for (i64 l = lane; l < seen; l += 32) {
+    for (i64 l = threadIdx.x & 31; l < seen; l += 32) {
         const i64 at = around.source_offsets[net] + spread(l, n_sources, seen);
         visit(in.leaders[around.source_nodes[at]], quotient(around.source_weights[at] << 6, n_pins) + 1);
     }

@@ -3,7 +3,7 @@
 #define SNNMAP_CLUSTER_RATING_CUH
 
 const i32 WARP_SLOTS = 864;   // of a warp's table, 8 bytes each
-const i64 WIDE_VISITS = 3000;  // from so many on a node may find more clusters than a warp's table holds
+const i64 WIDE_VISITS = 2400;  // from so many on a node may find more clusters than a warp's table holds
 const i32 FLAG = SCRATCH_WORDS - 1;  // word of the scratch: whether the block's table is full, then the nodes left to the block
 const i32 MOST_TRIES = 64;    // slots that are looked at for a cluster before a table counts as full
 
@@ -64,8 +64,8 @@ __device__ __forceinline__ Best best_slot(const Clustering& in, const Sums& gath
 
 // ------------------------------------------------------------------------------------ by a warp
 
-// A warp's hash table of scores: words of a score and, in the low bits, a cluster. Only this warp has to do with it, so that
-// different clusters are added without atomics.
+// A warp's hash table of scores, from some word of shared memory on: words of a score and, in the low bits, a cluster. Only
+// this warp has to do with it, so that different clusters are added without atomics.
 struct WarpTable {
     u64* words;
     u32 n_slots;
@@ -126,72 +126,116 @@ struct WarpTable {
     }
 };
 
-// What the picked nets offer node v, into a table; whether it has room. A lane looks up a net for all, then they go
-// through the clusters of one net after the other, whose words are asked for while the one before is worked on.
-__device__ __forceinline__ bool gather(const Clustering& in, i32 v, const WarpTable& table) {
+// The functions that add to a table are no part of the kernel's code: there they would have too few registers, and what is
+// asked for early would be waited for, to be stored. They know where shared memory begins.
+struct TablePlace {
+    u32 first_word, n_slots;
+    i32 bits;
+
+    __device__ __forceinline__ WarpTable table() const {
+        DYNAMIC_SHARED(words);
+        return {reinterpret_cast<u64*>(words) + first_word, n_slots, bits};
+    }
+};
+
+// What so many nets offer node `self`, whose lanes know where and how much, each cluster of it with `share` for each pin;
+// whether the table has room. The words of a net are asked for while the one before is worked on.
+__device__ __noinline__ bool add_offers(TablePlace place, const i32* picks, u32 self, i32 n, i64 keys, i32 n_keys, u64 share) {
+    const WarpTable table = place.table();
+    const u32 mask = table.none();
+    const i32 lane = threadIdx.x & 31;
+    u32 coming[AT_ONCE];
+    const auto ask = [&](i32 j) {
+        const i32 many = __shfl_sync(ALL_LANES, n_keys, j);
+        const i32* from = picks + __shfl_sync(ALL_LANES, keys, j) + lane;
+#pragma unroll
+        for (i32 i = 0; i < AT_ONCE; ++i) coming[i] = lane + 32 * i < many ? static_cast<u32>(from[32 * i]) : mask;
+    };
+    ask(0);
+#pragma unroll 1
+    for (i32 j = 0; j < n; ++j) {
+        const i32 many = __shfl_sync(ALL_LANES, n_keys, j);
+        const u64 score = __shfl_sync(ALL_LANES, share, j);
+        const i32* from = picks + __shfl_sync(ALL_LANES, keys, j) + lane;
+        u32 words[AT_ONCE];
+#pragma unroll
+        for (i32 i = 0; i < AT_ONCE; ++i) words[i] = coming[i];
+        if (j + 1 < n) ask(j + 1);
+#pragma unroll 1
+        for (i32 start = 0; start < many; start += 32) {
+            const u32 word = words[0], key = word & mask;
+#pragma unroll
+            for (i32 i = 0; i + 1 < AT_ONCE; ++i) words[i] = words[i + 1];
+            const i32 next = start + 32 * AT_ONCE;
+            words[AT_ONCE - 1] = next + lane < many ? static_cast<u32>(from[next]) : mask;
+            if (!table.add(key == self ? mask : key, score * ((word >> table.bits) + 1))) return false;
+        }
+    }
+    return true;
+}
+
+// The pins of a net that offers nothing, with `share` each; whether the table has room. Lanes with the same cluster add
+// together.
+__device__ __noinline__ bool add_pins(TablePlace place, const i32* pins, i64 n_pins, i64 looked, const i32* leaders, const i32* turns,
+                                      i64 turn, i32 self, u64 share) {
+    const WarpTable table = place.table();
+    const u32 mask = table.none();
+    const i64 lane = threadIdx.x & 31;
+#pragma unroll 1
+    for (i64 start = 0; start < looked; start += 32) {
+        u32 key = mask;
+        if (start + lane < looked) {
+            const i32 u = leaders[pins[spread(start + lane, n_pins, looked)]];
+            if (u != self && is_open(turns, u, turn)) key = static_cast<u32>(u);
+        }
+        const u32 same = __match_any_sync(ALL_LANES, key);
+        if (!table.add(__ffs(same) - 1 == lane ? key : mask, share * __popc(same))) return false;
+    }
+    return true;
+}
+
+// What the picked nets offer node v, into a table; whether it has room. A lane looks up a net for all.
+__device__ __forceinline__ bool gather(const Clustering& in, i32 v, const TablePlace& place, i64 turn) {
+    const Incidence& around = in.around;
+    const WarpTable table = place.table();
     const i32 lane = threadIdx.x & 31, n = in.n_picks[v];
     const i32* picks = picks_of(in, v);
-    const u32 self = static_cast<u32>(v), mask = table.none();
     i64 most = 0;
-    bool fits = true;
 #pragma unroll 1
-    for (i32 base = 0; base < n && fits; base += 32) {
+    for (i32 base = 0; base < n; base += 32) {
         const i32 some = n - base < 32 ? n - base : 32;
-        Offer offer = {-1, 0, 0, 0, 0, 0};
+        Offer offer = {0, 0, 0, 0, 0, 0};
         i32 picked = 0, net = 0;
         if (lane < some) {
             picked = picks[base + lane];
             offer = offer_of(in, v, picked, net);
             most += offer.most;
         }
-        const u32 apart = __ballot_sync(ALL_LANES, lane < some && offer.keys < 0);
-        u32 words[AT_ONCE], coming[AT_ONCE];
-        const auto ask = [&](i32 j) {
-            const i32 n_keys = __shfl_sync(ALL_LANES, offer.n_keys, j);
-            const i32* keys = in.picks + __shfl_sync(ALL_LANES, offer.keys, j);
-#pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i) coming[i] = lane + 32 * i < n_keys ? static_cast<u32>(keys[lane + 32 * i]) : mask;
-        };
-        ask(0);
-#pragma unroll 1
-        for (i32 j = 0; j < some && fits; ++j) {
-            const i32 n_keys = __shfl_sync(ALL_LANES, offer.n_keys, j);
-            const i32* keys = in.picks + __shfl_sync(ALL_LANES, offer.keys, j);
-            const u64 share = static_cast<u64>(__shfl_sync(ALL_LANES, offer.share, j));
-#pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i) words[i] = coming[i];
-            if (j + 1 < some) ask(j + 1);
-            const auto add = [&](u32 word) {
-                const u32 key = (word & mask) == self ? mask : word & mask;
-                return table.add(key, share * ((word >> table.bits) + 1));
-            };
-#pragma unroll
-            for (i32 i = 0; i < AT_ONCE; ++i)
-                if (32 * i < n_keys && fits) fits = add(words[i]);
-#pragma unroll 1
-            for (i32 start = 32 * AT_ONCE; start < n_keys && fits; start += 32)
-                fits = add(start + lane < n_keys ? static_cast<u32>(keys[start + lane]) : mask);
-        }
+        if (!add_offers(place, in.picks, static_cast<u32>(v), some, offer.keys, offer.n_keys, static_cast<u64>(offer.share))) return false;
         bool room = true;
-        const auto add_any = [&](i32 u, i64 score) {
+        const auto add_source = [&](i32 u, i64 score) {
             most += score;
             if (u != v && room) room = table.add_any(static_cast<u32>(u), static_cast<u64>(score));
         };
         const Source* sources = reinterpret_cast<const Source*>(in.picks + offer.keys);
 #pragma unroll 1
-        for (i32 l = 0; l < offer.n_sources; ++l) add_any(sources[-1 - l].key, sources[-1 - l].score);
-#pragma unroll 1
-        for (u32 left = apart; left != 0; left &= left - 1) {
-            const i32 j = __ffs(left) - 1;
-            const i32 g = __shfl_sync(ALL_LANES, net, j);
-            const i64 share = __shfl_sync(ALL_LANES, offer.share, j);
-            visit_pins(in, g, share, __shfl_sync(ALL_LANES, picked, j) < 0, add_any);
-        }
+        for (i32 l = 0; l < offer.n_sources; ++l) add_source(sources[-1 - l].key, sources[-1 - l].score);
         __syncwarp();
-        fits &= __ballot_sync(ALL_LANES, !room) == 0;
+#pragma unroll 1
+        for (u32 apart = __ballot_sync(ALL_LANES, offer.keys < 0); apart != 0; apart &= apart - 1) {
+            const i32 j = __ffs(apart) - 1;
+            const i64 g = __shfl_sync(ALL_LANES, net, j), share = __shfl_sync(ALL_LANES, offer.share, j);
+            const i64 n_pins = pins_of(around, g), looked = smaller(n_pins, around.max_pins);
+            most += share * ((looked + 31) / 32);  // of 32 lanes
+            room &= add_pins(place, around.net_pins + around.net_offsets[g], n_pins, looked, in.leaders, in.turns, turn, v, static_cast<u64>(share));
+            if (__shfl_sync(ALL_LANES, picked, j) >= 0) visit_sources(in, g, add_source);
+            __syncwarp();
+        }
+        if (__ballot_sync(ALL_LANES, !room) != 0) return false;
     }
+    __syncwarp();
     // Scores have to fit the high bits.
-    return fits && __ballot_sync(ALL_LANES, most < 0 || most >= 1ll << (58 - table.bits)) == 0;
+    return __ballot_sync(ALL_LANES, most < 0 || most >= 1ll << (58 - place.bits)) == 0;
 }
 
 // The best cluster in this lane's slots of a table, as far as nobody has dropped it.
@@ -246,21 +290,22 @@ __device__ __forceinline__ void wish(const Clustering& in, i32 v, const Best& be
 
 // The nodes of a list that still may move, a warp each, one of so many. Those that find more than its table holds are left
 // to the block: a chain of them, by `suitors`, from the last one on.
-__device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, i32 one_of, u64* words, i64 turn, i64 cap) {
+__device__ __forceinline__ void rate_list(const Clustering& in, const Grid& grid, i64 kind, i32 one_of, i64 turn, i64 cap) {
     const i64 n = static_cast<i64>(n_listed(in, kind, turn)), warps = (blockDim.x >> 5) / one_of;
     const i32* list = list_of(in, kind, turn);
     const i32 warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     if (warp % one_of != 0) return;
     const i64 most = smaller(WARP_SLOTS * one_of, grid.n_words / 4);
+    const u32 first_word = SCRATCH_BYTES / 8 + WARP_SLOTS * warp;
 #pragma unroll 1
     for (i64 i = blockIdx.x * warps + warp / one_of; i < n; i += gridDim.x * warps) {
         const i32 v = list[i];
         if (in.turns[v] != turn) continue;
         const i64 found = smaller(in.visits[v], in.n_nodes);
-        const WarpTable table = {words, static_cast<u32>(smaller(found + found / 2 + 4, most)), in.key_bits()};
+        const TablePlace place = {first_word, static_cast<u32>(smaller(found + found / 2 + 4, most)), in.key_bits()};
+        const WarpTable table = place.table();
         table.clear();
-        if (gather(in, v, table)) {
-            __syncwarp();
+        if (gather(in, v, place, turn)) {
             const Best best = best_cluster(in, v, table, turn, cap);
             if (lane == 0) wish(in, v, best);
         } else if (lane == 0) {
@@ -333,7 +378,8 @@ __device__ __forceinline__ void gather_all(const Clustering& in, i32 v, const Ga
         i32 net;
         const Offer offer = offer_of(in, v, picks[k], net);
         if (offer.keys < 0) {
-            visit_pins(in, net, offer.share, picks[k] < 0, add);
+            visit_pins(in, net, offer.share, add);
+            if (picks[k] >= 0) visit_sources(in, net, add);
             continue;
         }
         const u32* words = reinterpret_cast<const u32*>(in.picks + offer.keys);
@@ -393,10 +439,9 @@ __device__ __forceinline__ void rate_turn(const Clustering& in, const Grid& grid
     u32 *full = reinterpret_cast<u32*>(grid.scratch + FLAG), *left = full + 1;
     if (threadIdx.x == 0) *left = static_cast<u32>(EMPTY);
     __syncthreads();
-    u64* words = reinterpret_cast<u64*>(grid.words) + WARP_SLOTS * (threadIdx.x >> 5);
-    rate_list(in, grid, WIDE, 2, words, turn, cap);
+    rate_list(in, grid, WIDE, 2, turn, cap);
     __syncthreads();
-    rate_list(in, grid, SHORT, 1, words, turn, cap);
+    rate_list(in, grid, SHORT, 1, turn, cap);
     __syncthreads();
 #pragma unroll 1
     for (i32 v = static_cast<i32>(*left); v != EMPTY; v = in.suitors[v]) {

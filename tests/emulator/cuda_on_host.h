@@ -267,6 +267,15 @@ inline unsigned __ballot_sync(unsigned, bool vote) {
     __syncwarp();
     return votes;
 }
+inline unsigned __match_any_sync(unsigned, unsigned value) {
+    unsigned same = 0;
+    emulator::exchanged[emulator::current] = value;
+    __syncwarp();
+    for (int lane = 0; lane < 32; ++lane)
+        same |= static_cast<unsigned>(emulator::exchanged[(emulator::current & ~31) | lane] == value) << lane;
+    __syncwarp();
+    return same;
+}
 inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
 }
