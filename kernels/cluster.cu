@@ -11,6 +11,7 @@
 #include "block.cuh"
 #include "rating.cuh"
 #include "cluster_nets.cuh"
+#include "cluster_table.cuh"
 #include "cluster_rating.cuh"
 
 // The most that a cluster may weigh, and the least that a node does.

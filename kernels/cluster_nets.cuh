@@ -4,9 +4,9 @@
 
 typedef unsigned char u8;
 
-// What a net that some pins of it look at offers in a turn: the clusters of its pins, each with how many they are, and,
-// before them, its sources; those that somebody may join. A net that only its sources look at, once each, or with many pins
-// offers nothing: its pins are looked at themselves.
+// What a net that is looked at offers in a turn: the clusters of its pins, each with how many they are, and,
+// before them, its sources; those that somebody may join. A net with many pins offers nothing, and perhaps one
+// that only its sources look at, once each: its pins are looked at themselves.
 struct Offer {
     i64 keys;   // where the clusters lie in `picks`; -1: nothing is offered
     i64 share;  // score of a pin: (weight << 6) / pins + 1
@@ -37,7 +37,7 @@ struct Clustering {
     i64* n_suitors;  // of each cluster
     i64 *loads, *visits;
     i32 *degrees, *n_picks;
-    u8* asked;  // whether some pin looks at a net
+    u8* asked;  // whether a net is to offer something
     // anything at the start
     i32* picks;  // nets that ratings look at, then what these nets offer
     Offer* offers;
@@ -180,16 +180,19 @@ __device__ __forceinline__ void for_all_picks(const Clustering& in, const Grid& 
     look_along(around.source_offsets, around.source_nodes, in.n_sources, true);
 }
 
-// How many nets each node looks at, and pins and sources of these; the nets that pins look at.
+// How many nets each node looks at, and pins and sources of these; the nets that are to offer something.
 __device__ __forceinline__ void count_picks(const Clustering& in, const Grid& grid) {
     const Incidence& around = in.around;
+    // A net is listed in all turns, a warp each; one that only a source picks is looked at in one, after others of its.
+    const i64 warps = grid.n_threads() >> 5, rounds = larger(2 * in.n_nodes / (in.n_turns * warps), 1);
+    const bool sources_ask = smaller(in.n_sources / in.n_nodes, around.max_nets) * rounds * warps > in.n_nets;
     i64 n = 0, total;
     for_all_picks(in, grid, [&](i32 v, i32 net, bool as_source) {
         const i64 pins = smaller(pins_of(around, net), around.max_pins);
         const i64 sources = as_source ? 0 : smaller(sources_of(around, net), around.max_pins);
         atomicAdd(in.n_picks + v, 1);
         add64(in.visits + v, pins + sources);
-        if (!as_source) in.asked[net] = 1;
+        if (!as_source || sources_ask) in.asked[net] = 1;
         ++n;
     });
     grid.sum_before(n, total);
@@ -237,7 +240,7 @@ __device__ __forceinline__ Offer offer_of(const Clustering& in, i32 v, i32 picke
 
 // ------------------------------------------------------------------------------------ offers
 
-// Room for what the nets offer that pins look at.
+// Room for what nets offer.
 __device__ __forceinline__ void make_offers(const Clustering& in, const Grid& grid) {
     const Incidence& around = in.around;
     const i64 lane = threadIdx.x & 31, begin = (static_cast<i64>(in.state[N_PICKED]) + 3) & ~3ll;
