@@ -129,12 +129,23 @@ __device__ __forceinline__ void tell(const Rounds& in, G group, i64 g, u32* n_ch
     const u32 n = *n_changes;
     group.sync();
     if (n == 0) return;
+    const i32 SOME = 4;  // pins of a thread at once
+    const i64 last = in.net_offsets[g + 1];
 #pragma unroll 1
-    for (i64 j = in.net_offsets[g] + group.rank(); j < in.net_offsets[g + 1]; j += group.size()) {
-        const i32 v = in.net_pins[j];
+    for (i64 j = in.net_offsets[g] + group.rank(); j < last; j += SOME * group.size()) {
+        i32 pins[SOME];
+#pragma unroll
+        for (i32 k = 0; k < SOME; ++k) pins[k] = j + k * group.size() < last ? in.net_pins[j + k * group.size()] : -1;
 #pragma unroll 1
-        for (u32 i = 0; i < n; ++i)
-            for (i32 w = 0; w < PLACE_WORDS; ++w) add_found(in, v, changes[i].part, w, changes[i].words[w]);
+        for (u32 i = 0; i < n; ++i) {
+            const i32 part = changes[i].part;
+            for (i32 w = 0; w < PLACE_WORDS; ++w) {
+                const i64 word = changes[i].words[w];
+#pragma unroll
+                for (i32 k = 0; k < SOME; ++k)
+                    if (pins[k] >= 0) add_found(in, pins[k], part, w, word);
+            }
+        }
     }
 #pragma unroll 1
     for (i64 j = in.source_offsets[g] + group.rank(); j < in.source_offsets[g + 1]; j += group.size()) {

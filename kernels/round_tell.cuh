@@ -2,8 +2,8 @@
 //
 // The nets of each part are listed. Then a column is written in tiles: a block sums up, in its shared memory, what the part's
 // nets tell those of their pins that are in the tile. (By additions to memory, 670 million of them on the finest
-// level of 256k-rand, it was 17 ms.) What does not fit in there, as all nets concern it, is added: the counts of all nets of a
-// node, and what sources find that are no pins of their net.
+// level of 256k-rand, it was 17 ms.) Of the counts of all nets of a node several blocks sum up some, and add them. So is what
+// sources find that are no pins of their net.
 #ifndef SNNMAP_ROUND_TELL_CUH
 #define SNNMAP_ROUND_TELL_CUH
 
@@ -71,19 +71,6 @@ __device__ __noinline__ void list_nets_of_parts(const Work& work) {
     __syncthreads();
 }
 
-// Adds the counts of all nets to their pins.
-__device__ __forceinline__ void tell_counts(const Rounds& in) {
-#pragma unroll 1
-    for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
-        const Row row = in.rows[g];
-        for (i32 w = 0; w < PLACE_WORDS; ++w) {
-            const i64 word = place_word(row, w, 0, 1);
-#pragma unroll 4
-            for (i64 j = in.net_offsets[g] + Warp().rank(); j < in.net_offsets[g + 1]; j += 32) add_found(in, in.net_pins[j], in.n_parts, w, word);
-        }
-    }
-}
-
 // Tells the sources of nets that are no pins of theirs.
 __device__ __forceinline__ void tell_sources(const Rounds& in) {
 #pragma unroll 1
@@ -101,7 +88,7 @@ __device__ __forceinline__ void tell_sources(const Rounds& in) {
     }
 }
 
-// What a listed net tells its pins in a tile.
+// What a listed net tells its pins in a tile; p = n_parts: its counts.
 struct Telltale {
     i64 first, word;  // of the pins
     i32 n;
@@ -109,7 +96,7 @@ struct Telltale {
     __device__ __forceinline__ Telltale(const Rounds& in, i32 listed, i32 p, i32 w, i64 tile, i64 n_ends) {
         const i64 g = listed & ~NO_PINS;
         const Row row = in.rows[g];
-        i64 value = row.weight;
+        i64 value = p < in.n_parts ? row.weight : 0;
         if ((listed & NO_PINS) != 0) {
             value = 0;
             for (i32 s = 0; s < row.size; ++s)
@@ -122,17 +109,19 @@ struct Telltale {
     }
 };
 
-// Writes one word of a tile of part p's column. By a block, whose sums are zero before and afterwards.
-__device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends) {
+// Writes one word of a tile of part p's column; or adds what nets [from, to) make of that of the counts, p = n_parts. By a
+// block, whose sums are zero before and afterwards.
+__device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
     const Rounds& in = work.in;
-    const i64 start = tile * in.tile, n_listed = n_nets_of_parts(work)[p];
-    const i32 *listed = in.nets_of_parts + work.desk.first_ins[p], lane = Warp().rank();
+    const bool counts = p == in.n_parts;
+    const i64 start = tile * in.tile, n_listed = counts ? to : n_nets_of_parts(work)[p];
+    const i32 *listed = in.nets_of_parts + (counts ? 0 : work.desk.first_ins[p]), lane = Warp().rank();
 #pragma unroll 1
-    for (i64 base = 32 * Warp().place(); base < n_listed; base += blockDim.x) {
+    for (i64 base = from + 32 * Warp().place(); base < n_listed; base += blockDim.x) {
         i64 first = 0, word = 0;
         i32 n = 0;
         if (base + lane < n_listed) {
-            const Telltale told(in, listed[base + lane], p, w, tile, n_ends);
+            const Telltale told(in, counts ? static_cast<i32>(base + lane) : listed[base + lane], p, w, tile, n_ends);
             first = told.first;
             word = told.word;
             n = told.n;
@@ -142,8 +131,8 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
             i32 pins[NETS_AT_ONCE];
 #pragma unroll
             for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
-                const i64 from = __shfl_sync(ALL_LANES, first, some + k);
-                pins[k] = lane < __shfl_sync(ALL_LANES, n, some + k) ? in.net_pins[from + lane] : -1;
+                const i64 at = __shfl_sync(ALL_LANES, first, some + k);
+                pins[k] = lane < __shfl_sync(ALL_LANES, n, some + k) ? in.net_pins[at + lane] : -1;
             }
 #pragma unroll
             for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
@@ -153,9 +142,9 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
         }
         for (u32 left = __ballot_sync(ALL_LANES, n > 32); left != 0; left &= left - 1) {
             const i32 k = __ffs(static_cast<i32>(left)) - 1, n_pins = __shfl_sync(ALL_LANES, n, k);
-            const i64 from = __shfl_sync(ALL_LANES, first, k), value = __shfl_sync(ALL_LANES, word, k);
+            const i64 at = __shfl_sync(ALL_LANES, first, k), value = __shfl_sync(ALL_LANES, word, k);
 #pragma unroll 1
-            for (i32 j = 32 + lane; j < n_pins; j += 32) sums.add(static_cast<u32>(in.net_pins[from + j] - start), value);
+            for (i32 j = 32 + lane; j < n_pins; j += 32) sums.add(static_cast<u32>(in.net_pins[at + j] - start), value);
         }
     }
     __syncthreads();
@@ -163,7 +152,11 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
     i64* into = found_by(in, start, p) + w * in.n_nodes;
 #pragma unroll 1
     for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-        into[i] = sums.get(static_cast<u32>(i));
+        const i64 sum = sums.get(static_cast<u32>(i));
+        if (!counts)
+            into[i] = sum;
+        else if (sum != 0)
+            add_to(into + i, sum);
         sums.clear(static_cast<u32>(i));
     }
     __syncthreads();
@@ -175,17 +168,22 @@ __device__ __noinline__ void tell_first(Work& work) {
     count_nets(work);
     work.grid.meet();
     list_nets_of_parts(work);
-    tell_counts(in);
     work.grid.meet();
     const i64 n_tiles = (in.n_nodes + in.tile - 1) / in.tile;
     const Sums sums(work.desk.lists, in.tile);
 #pragma unroll 1
     for (i64 i = threadIdx.x; i < in.tile; i += blockDim.x) sums.clear(static_cast<u32>(i));
     __syncthreads();
+    // Items: of the counts, each for some nets; then of the parts.
+    const i64 n_shares = larger(gridDim.x / n_tiles, 1), n_each = (in.n_nets + n_shares - 1) / n_shares;
+    const i64 n_counts = PLACE_WORDS * n_tiles * n_shares;
 #pragma unroll 1
-    for (i64 item = blockIdx.x; item < in.n_parts * PLACE_WORDS * n_tiles; item += gridDim.x) {
-        const i64 column = item / n_tiles;
-        write_tile(work, sums, static_cast<i32>(column / PLACE_WORDS), static_cast<i32>(column % PLACE_WORDS), item % n_tiles, n_tiles + 1);
+    for (i64 item = blockIdx.x; item < n_counts + in.n_parts * PLACE_WORDS * n_tiles; item += gridDim.x) {
+        const bool counts = item < n_counts;
+        const i64 share = counts ? item / (PLACE_WORDS * n_tiles) : 0, rest = counts ? item % (PLACE_WORDS * n_tiles) : item - n_counts;
+        const i64 column = rest / n_tiles, from = share * n_each;
+        const i32 p = static_cast<i32>(counts ? in.n_parts : column / PLACE_WORDS);
+        write_tile(work, sums, p, static_cast<i32>(column % PLACE_WORDS), rest % n_tiles, n_tiles + 1, from, smaller(from + n_each, in.n_nets));
     }
     work.grid.meet();
     tell_sources(in);

@@ -157,6 +157,7 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
         group.sync();
     }
     Row row = in.rows[g];
+    const i32 first_node = first_source < last_source ? in.source_nodes[first_source] : -1;
     Entry first_entry = {0, 0};  // of this thread
     i64 first_waits = 0, tally = 0;  // the latter: places that are free, and parts that change: those are seen
     i32 first_at = -1;
@@ -194,8 +195,9 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     // v is the only pin in its part, or was it; nothing that it sends waits for it.
     const auto alone = [&](i32 v, i64 waits, i64 sign) {
         if (!work.finds) return;
-        const i64 j = lower_bound<i32>(in.source_nodes, first_source, last_source, v);
-        const i64 own = j < last_source && in.source_nodes[j] == v ? in.source_weights[j] : 0;
+        const i64 j = last_source - first_source > 1 ? lower_bound<i32>(in.source_nodes, first_source, last_source, v) : first_source;
+        const bool sends_to_it = j < last_source && (j == first_source ? first_node : in.source_nodes[j]) == v;
+        const i64 own = sends_to_it ? in.source_weights[j] : 0;
         telling.alone(row, v, sign * (row.weight - waits + own), sign);
     };
     i32 noted = 0;  // at most
@@ -253,11 +255,10 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     }
     if (any_of(group, lone, work.desk.scratch)) {
         group.sync();
-#pragma unroll 1
-        for (i32 i = rank; i < items.n_pins; i += size) {
-            const i32 v = items.pins[i], at = shifts.table.find(in.parts[v]);
+        items.visit(group, in.parts, [&](i32 i, i32 v, i32 p) {
+            const i32 at = i < items.n_pins ? shifts.table.find(p) : -1;
             if ((shifts.word_of(at) & LONE) != 0) shifts.who[at] = v;
-        }
+        });
         group.sync();
 #pragma unroll 1
         for (i32 s = rank; s < row.size; s += size) {
