@@ -11,6 +11,7 @@
 #include "grid.cuh"
 #include "block.cuh"
 #include "rounds.cuh"
+#include "round_nets.cuh"
 #include "round_lists.cuh"
 #include "round_found.cuh"
 #include "round_tell.cuh"
