@@ -2,9 +2,9 @@
 #ifndef SNNMAP_ROUND_UPDATE_CUH
 #define SNNMAP_ROUND_UPDATE_CUH
 
-const i64 MANY_PINS = 16;     // of a net in the mean: else its pins are counted anew
+const i64 MANY_PINS = 32;       // of a net in the mean: else it is as fast to count them anew
 const i32 MOST_PINS = 1 << 12;  // as many arrivals fit a word
-const i32 MOST_SHIFTS = 8;    // sources of a net that move, if there is room for so many
+const i32 MOST_SHIFTS = 8;      // sources of a net that move, if there is room for so many
 
 // Of a part: how many pins left, and arrived; whether sources came or left; whether the only pin that is there is to be found;
 // whether it is in the row.
