@@ -127,8 +127,7 @@ def solve_levels(run: Run, levels: list[tuple[Level, Array]], seed: int) -> tupl
     """
     engine, config, progress = run.engine, run.config, run.progress
     first, searched = descend(run, levels, seed)
-    restarts = config.restarts if run.problem.level.n_pins <= config.restart_pins else 1
-    restarts = config.search.restarts if searched else restarts
+    restarts = config.search.restarts if searched else config.restarts
     cycles = 0 if searched else config.cycles
     population = [_lean(first) if restarts > 1 or cycles else first]
     for restart in range(1, restarts):

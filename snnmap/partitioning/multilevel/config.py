@@ -42,19 +42,23 @@ class CoarseningConfig:
         turns: nodes move in this many turns, each seeing the clusters of those before; of matching,
             most rounds.
         candidates: neighbours that a node keeps for the rounds of matching.
-        growth: a cluster weighs at most this many average nodes.
+        growth: a cluster weighs at most this many average nodes; on large levels `large_growth`, if that is more.
         max_nets, max_pins: nets of a node, and pins of a net, that a rating looks at.
         stall: stop when a level keeps more than this share of its nodes.
+        enough: stop at this many nodes for each part that there must be (half of `merge_at_most` at most), where
+            first parts are joined from them.
     """
 
     scheme: Literal["clusters", "matching"] = "clusters"
     small_pins: int = 150_000
-    turns: int = 4
+    turns: int = 2
     candidates: int = 4
     growth: float = 4.0
+    large_growth: float = 10.0
     max_nets: int = 24
     max_pins: int = 128
     stall: float = 0.95
+    enough: float = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class SearchConfig:
         overload_price: price by which partitions are compared.
         deep: offspring on levels of more nodes than this are made through several levels, and every new
             partition has a hierarchy of its own; passes may take any number of turns.
-        deep_growth, deep_patience, deep_generations: growth, patience and generations there.
+        deep_growth, deep_patience, deep_generations, deep_coarse_prices: growth, patience, generations and
+            prices on coarse levels there.
         most_work: levels with more pins x parts than this are refined in parallel instead.
         restarts: descents of a searched network; the best is kept.
         finalists: the best partitions, of which each is refined to the end, where that is by
@@ -90,12 +95,12 @@ class SearchConfig:
     generations: int = 1
     shrink: float = 0.4
     growth: float = 4.0
-    hierarchies: int = 4
+    hierarchies: int = 8
     passes: int = 1
-    patience: int = 8
-    turns: int = 14
-    coarse_prices: tuple[float, ...] = (0.5, 2.0)
-    fine_prices: tuple[float, ...] = (2.0, 4096.0)
+    patience: int = 5
+    turns: int = 16
+    coarse_prices: tuple[float, ...] = (0.5, 4.0)
+    fine_prices: tuple[float, ...] = (4096.0,)
     spare_parts: int = 1
     fill: tuple[float, float] = (0.9, 1.0)
     overload_price: float = 4096.0
@@ -103,6 +108,7 @@ class SearchConfig:
     deep_growth: float = 2.0
     deep_patience: int = 100
     deep_generations: int = 2
+    deep_coarse_prices: tuple[float, ...] = (0.5, 2.0)
     most_work: int = 12_000_000
     restarts: int = 1
     finalists: int = 1
@@ -114,7 +120,7 @@ class RefinementConfig:
 
     Attributes:
         scheme: ``"jet"``, or ``"sequence"``: the published scheme (`sequence.py`).
-        rounds: on every level but the finest; `finest_rounds` there.
+        rounds: on every level but the finest; on large ones at most `large_rounds`, on the finest `finest_rounds`.
         patience: rounds without a new best that end a level.
         polish_patience: the same on levels that compression made, where single moves gain little.
         polish_pins: most pins x rounds there, but two rounds at least.
@@ -130,14 +136,15 @@ class RefinementConfig:
     """
 
     scheme: Literal["jet", "sequence"] = "jet"
-    rounds: int = 8
+    rounds: int = 7
+    large_rounds: int = 4
     finest_rounds: int = 8
     patience: int = 12
     polish_patience: int = 2
     polish_pins: int = 50_000_000
-    temperature: float = 0.15
+    temperature: float = 0.1
     coarse_prices: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-    fine_prices: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    fine_prices: tuple[float, ...] = (8.0,)
     polish_prices: tuple[float, ...] = (16.0,)
     settle_price: float = 4096.0
     settle_rounds: int = 3
@@ -153,12 +160,12 @@ class Config:
 
     Attributes:
         compression, coarsening, search, refinement: the phases.
+        large_pins: levels with more pins are large.
         merge: when first and final parts are joined: ``"always"``, or ``"needed"``: the coarsest nodes
             are the first parts, unless that is more than `max_parts`.
         merge_at_most: parts are merged pairwise when there are at most this many.
         merge_slack_percent: by how much the first parts of a large network may exceed distinct limits.
         restarts: descents from scratch of a network that is not searched; the best are kept.
-        restart_pins: larger networks get one descent.
         cycles: after them, recombinations of the best with the next ones (alone: V-cycles).
     """
 
@@ -166,12 +173,18 @@ class Config:
     coarsening: CoarseningConfig = field(default_factory=CoarseningConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     refinement: RefinementConfig = field(default_factory=RefinementConfig)
+    large_pins: int = 2_500_000
     merge: Literal["always", "needed"] = "always"
     merge_at_most: int = 4096
-    merge_slack_percent: int = 20
-    restarts: int = 2
-    restart_pins: int = 4_000_000
+    merge_slack_percent: int = 10
+    restarts: int = 1
     cycles: int = 0
+
+    def enough_nodes(self, least_parts: int) -> int:
+        """Nodes at which coarsening stops, of a network that needs so many parts at least."""
+        if self.merge == "needed":
+            return 0
+        return min(int(self.coarsening.enough * least_parts), self.merge_at_most // 2)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as TOML and JSON hold them."""
@@ -180,17 +193,18 @@ class Config:
 
 PRESETS: dict[str, Config] = {
     "fast": Config(
-        restarts=1,
         search=SearchConfig(newcomers=2, population=2, batch=2, deep_generations=1),
-        refinement=RefinementConfig(rounds=6, finest_rounds=5),
+        refinement=RefinementConfig(rounds=6, large_rounds=4, finest_rounds=5),
     ),
     "default": Config(),
     "quality": Config(
         compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
+        coarsening=CoarseningConfig(turns=4, enough=0.0),
         search=SearchConfig(
             newcomers=96,
             population=96,
             batch=32,
+            fine_prices=(2.0, 4096.0),
             deep_generations=60,
             restarts=4,
             finalists=8,
@@ -198,16 +212,27 @@ PRESETS: dict[str, Config] = {
             deep_growth=4.0,
         ),
         refinement=RefinementConfig(
-            rounds=16, finest_rounds=20, patience=16, temperature=0.1, fm_cells=1 << 25
+            rounds=16,
+            finest_rounds=20,
+            patience=16,
+            coarse_prices=(0.5, 1.0, 2.0, 4.0),
+            fine_prices=(1.0, 2.0, 4.0, 8.0, 16.0),
+            fm_cells=1 << 25,
         ),
+        large_pins=1 << 40,
+        merge_slack_percent=20,
         restarts=3,
-        restart_pins=1 << 40,
         cycles=6,
     ),
     "paper": Config(
         compression=CompressionConfig(rounds=0),
         coarsening=CoarseningConfig(
-            scheme="matching", small_pins=0, max_nets=1 << 40, max_pins=1 << 40, stall=0.999
+            scheme="matching",
+            small_pins=0,
+            turns=4,
+            max_nets=1 << 40,
+            max_pins=1 << 40,
+            stall=0.999,
         ),
         refinement=RefinementConfig(
             scheme="sequence",
@@ -218,8 +243,8 @@ PRESETS: dict[str, Config] = {
             fine_prices=(4096.0,),
             settle_rounds=0,
         ),
+        large_pins=1 << 40,
         merge="needed",
-        restarts=1,
     ),
 }
 

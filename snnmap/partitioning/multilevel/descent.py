@@ -142,6 +142,8 @@ def uncoarsen(
         before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
+        if depth >= max(exact, 1) and run.is_large(level):
+            rounds = min(rounds, knobs.large_rounds)
         if depth < exact:
             rounds = _polish_rounds(rounds, level, knobs)
         if rounds and not (searched and depth == len(levels) - 1) and not progress.expired():
@@ -249,15 +251,16 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     engine, progress, knobs = run.engine, run.progress, run.config.coarsening
     level, first = levels.for_clusters(knobs), len(levels)
     total, heaviest = int(run.problem.level.resources[:, 0].sum()), int(run.problem.limits[0])
+    enough = run.config.enough_nodes(run.problem.least_parts())
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):
-        if progress.expired():
+        if level.n_nodes <= enough or progress.expired():
             break
-        clusters, n_clusters = cluster(
-            engine, level, run.limits, knobs, seed + len(levels) - first, borders
-        )
+        growth = max(knobs.growth, knobs.large_growth if run.is_large(level) else 0)
+        now, seed_now = replace(knobs, growth=growth), seed + len(levels) - first
+        clusters, n_clusters = cluster(engine, level, run.limits, now, seed_now, borders)
         if n_clusters > knobs.stall * level.n_nodes:
-            full = total // level.n_nodes * knobs.growth >= heaviest  # they weigh what fits a part
+            full = total // level.n_nodes * growth >= heaviest  # they weigh what fits a part
             if full or knobs.growth > level.n_nodes or knobs.scheme == "matching":
                 break
             knobs = replace(knobs, growth=4 * knobs.growth)  # heavier clusters may still merge

@@ -42,11 +42,11 @@ class Work(NamedTuple):
 
     Attributes:
         wide: whether rating looks at whole neighbourhoods, whose tables fit no shared memory.
-        least_parts: parts that there must be at least.
+        merged: nodes of which first parts are made.
     """
 
     wide: bool = False
-    least_parts: int = 1
+    merged: int = _MERGED
 
 
 ANY_WORK = Work()
@@ -153,18 +153,21 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     table = 16 * entries + 8 * level.n_nets
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
     round_ += table + (mode.scratch_bytes if work.wide else 0)
-    below = 0 if mode.spills else lists + rest
-    below += 3 * lists // 2 if below and level.n_pins < KEPT_PINS else 0
-    merged = min(_MERGED * work.least_parts, level.n_nodes, _MOST_MERGED)
+    kept = 2 * lists + 5 * rest if level.n_pins < KEPT_PINS else 0
+    below = kept + (0 if mode.spills else lists + rest)
+    merged = min(work.merged, level.n_nodes, _MOST_MERGED)
+    # Pins of a level fall about as the root of its nodes; there each is an entry of its own.
+    coarsest = int(level.n_pins * min((merged / max(level.n_nodes, 1)) ** 0.5, 0.8))
     return max(
         2 * lists + rest + round_ + table,
         3 * lists + rest + 20 * n_sources + 124 * level.n_nodes + 62 * level.n_nets,
         2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
-        below and below + 2 * lists * 4 // 5 + rest + round_,
+        0 if mode.spills else below + 2 * lists * 4 // 5 + rest + round_,
         below
-        + lists * (1 if mode.spills else 2) // 4
+        + max(4 * coarsest, lists // 4) * (1 if mode.spills else 2)
         + rest
         + table
+        + 24 * max(coarsest - entries, 0)
         + 8 * entries
         + 8 * (1 + int(level.counts.shape[1])) * merged * merged
         + 64 * merged,
@@ -173,7 +176,6 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
 
 def foresee(problem: Problem, config: Config) -> Work:
     """What the settings and limits make of a network's size."""
-    level, rating = problem.level, config.coarsening
-    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
-    least = int((totals // np.maximum(problem.limits, 1)).max(initial=0)) + 1
-    return Work(rating.max_nets * rating.max_pins > 1 << 12, least)
+    rating, least = config.coarsening, problem.least_parts()
+    merged = max(_MERGED * least, config.enough_nodes(least))
+    return Work(rating.max_nets * rating.max_pins > 1 << 12, merged)

@@ -153,7 +153,8 @@ class GpuSearch(Search):
         xp, device, config = self._xp, self._device, self.config
         most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
         most += config.spare_parts
-        blocks, clear, scratch = self._room(min(len(tasks), device.multiprocessors), most)
+        wanted = max(len(tasks), len(steps))
+        blocks, clear, scratch = self._room(min(wanted, device.multiprocessors), most)
         memory = (clear, self._clear_bytes(most), scratch, self._scratch_bytes(most))
         words = -(-most // 32)  # of near parts, where there is room
         words = words if self._shared_bytes(most, words) <= _MOST_SHARED else 0
@@ -190,6 +191,7 @@ class GpuSearch(Search):
             int(ready),
         )
         kernel = device.kernel("search", "make_individuals", self._defines)
+        blocks = min(blocks, len(tasks))
         device.launch(kernel, blocks, args, self._shared_bytes(most, words), self._threads)
         data: Any = made.data
         first, size = int(data.ptr), 4 * self.level.n_nodes

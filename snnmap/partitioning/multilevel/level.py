@@ -119,6 +119,11 @@ class Problem:
         """The same without the level's lists by node, which are as large as those by net."""
         return replace(self, level=self.level.without_lists(np))
 
+    def least_parts(self) -> int:
+        """Parts that there must be at least, by the totals of the loads."""
+        totals = np.concatenate([self.level.resources.sum(axis=0), self.level.counts.sum(axis=0)])
+        return int((-(-totals // np.maximum(self.limits, 1))).max(initial=1))
+
 
 def pose_problem(hypergraph: Hypergraph, limits: Limits, *, lists: bool = True) -> Problem:
     """Flatten a hypergraph and its limits for the partitioner.

@@ -65,6 +65,10 @@ class Run:
         """Measure a partition of the finest level."""
         return weigh(self.engine, self.finest.slim, self.limits, parts, n_parts)
 
+    def is_large(self, level: Level) -> bool:
+        """Whether less work for each pin of this level will do."""
+        return level.n_pins > self.config.large_pins
+
     def keep_parts(self, n_parts: int) -> bool:
         """Whether that many parts are left as they are."""
         most = self.problem.max_parts

@@ -79,9 +79,10 @@ class Search:
         self.config = config
         self.max_parts = max_parts
         self.totals, self.largest = sums or sum_level(level)
-        self.coarse_prices = np.array(config.coarse_prices, np.float64)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
+        coarse = config.deep_coarse_prices if self.deep else config.coarse_prices
+        self.coarse_prices = np.array(coarse, np.float64)
         # Passes at each price, moves without a new best, and turns, that end a pass.
         self.effort = (config.passes, config.patience, config.turns)
         if self.deep:

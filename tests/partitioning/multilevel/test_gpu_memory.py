@@ -187,12 +187,13 @@ def test_levels_come_back(kind: str, spills: bool) -> None:
 def test_plan_of_large_reservoirs() -> None:
     """At most four times the bytes of their pins, known from their size alone."""
     for n, fan_out in ((65_536, 192), (262_144, 256)):
+        work = Work(merged=PRESETS["default"].enough_nodes(n // 512))
         nets, pins = np.zeros(n, np.int64), np.zeros(n * fan_out, np.int32)
         offsets, ids = np.arange(n + 1) * fan_out, np.zeros(n, np.int32)
         own = np.arange(n + 1)
         one = np.ones((n, 1), np.int64)
         level = Level(offsets, pins, own, ids, nets, offsets, pins, own, ids, nets, nets, one, one)
-        plan = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n // 1024))
+        plan = plan_memory(level, 1 << 40, "some GPU", work)
         raw = 4 * n * (fan_out + 1)
         assert plan.mode == MODES[0]
         assert 3 * raw < plan.lean < 4 * raw
@@ -204,8 +205,8 @@ def test_plan_of_large_reservoirs() -> None:
             (plan.lean, plan.lean),
             (plan.lean - 1, plan.short),
         ):
-            assert plan_memory(level, free, "some GPU", Work(least_parts=n // 1024)).most == most
-        crowded = plan_memory(level, 1 << 40, "some GPU", Work(least_parts=n))
+            assert plan_memory(level, free, "some GPU", work).most == most
+        crowded = plan_memory(level, 1 << 40, "some GPU", Work(merged=8 * n))
         assert crowded.lean > 16 * 4096**2
 
 
@@ -213,7 +214,13 @@ def test_what_is_foreseen() -> None:
     problem = pose_problem(reservoir(), Limits(max_size=128, max_inbound=125))
     found = {name: foresee(problem, config) for name, config in PRESETS.items()}
     assert {name for name, work in found.items() if work.wide} == {"paper"}
-    assert {work.least_parts for work in found.values()} == {5}
+    assert problem.least_parts() == 4
+    assert {name: work.merged for name, work in found.items()} == {
+        "fast": 48,
+        "default": 48,
+        "quality": 32,
+        "paper": 32,
+    }
 
 
 class FullPool:
