@@ -84,14 +84,14 @@ __device__ __forceinline__ void copy_words(const T& from, T& into, u32 first = 0
 __device__ __forceinline__ void begin(Work& work) {
     work.desk.clear();
     if (work.turn > 0) {
-        work.finds = can_find(work.in);
+        put(work.finds, can_find(work.in));
         return;
     }
     survey(work);
     if (work.in.segments.given()) list_segments(work);
     forget_found(work);
     meet(work);
-    work.finds = can_find(work.in);
+    put(work.finds, can_find(work.in));
     if (!work.finds && !work.in.node_offsets.given()) work.in.progress->gave_up = NEEDS_LISTS;
     measure(work);
     meet(work);
@@ -99,7 +99,7 @@ __device__ __forceinline__ void begin(Work& work) {
         tell_first(work);
         meet(work);
     }
-    work.at_start = static_cast<i64>(work.in.progress->connectivity[0]);
+    put(work.at_start, static_cast<i64>(work.in.progress->connectivity[0]));
 }
 
 // Proposals of a turn, and room for what it and the next measurement count.
@@ -130,9 +130,7 @@ __device__ __forceinline__ void measure_again(Work& work, const i32* movers, i64
         meet(work);
     }
     if (n != 0) {
-        __syncthreads();
-        if (threadIdx.x == 0) ++work.measured;
-        __syncthreads();
+        put(work.measured, work.measured + 1);
         measure(work);
     }
     meet(work);

@@ -263,7 +263,7 @@ __device__ __forceinline__ i64 weigh(Work& work) {
         cost += over * prices[r];
         estimate += static_cast<double>(over) * static_cast<double>(prices[r]);
     }
-    work.too_large |= estimate > 4e18;
+    put(work.too_large, work.too_large || estimate > 4e18);
     return cost;
 }
 

@@ -202,6 +202,14 @@ struct Desk {
     }
 };
 
+// What all threads of a block know, in shared memory: changed for all of them.
+template <class T>
+__device__ __forceinline__ void put(T& known, T value) {
+    __syncthreads();
+    if (threadIdx.x == 0) known = value;
+    __syncthreads();
+}
+
 // One launch as a block sees it: in its shared memory, as what threads keep for themselves goes through local memory
 // at every call.
 struct Work {
@@ -282,11 +290,7 @@ __device__ __forceinline__ void for_asking(Team team, i64 n, Ask asks, Visit vis
 const i32 WORK_BYTES = 512;  // of a block's shared memory, first
 static_assert(sizeof(Work) <= WORK_BYTES && sizeof(Work) % sizeof(u64) == 0, "room for what a block knows");
 
-__device__ __forceinline__ void next_turn(Work& work) {
-    __syncthreads();
-    if (threadIdx.x == 0) ++work.turn;
-    __syncthreads();
-}
+__device__ __forceinline__ void next_turn(Work& work) { put(work.turn, work.turn + 1); }
 
 // All blocks wait for each other.
 __device__ __forceinline__ void meet(Work& work) { work.grid.meet(); }

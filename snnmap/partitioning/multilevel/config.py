@@ -120,7 +120,9 @@ class RefinementConfig:
 
     Attributes:
         scheme: ``"jet"``, or ``"sequence"``: the published scheme (`sequence.py`).
-        rounds: on every level but the finest; on large ones at most `large_rounds`, on the finest `finest_rounds`.
+        rounds: on every level but the finest; `finest_rounds` there.
+        large_rounds: most rounds on large levels but the finest, and on those that compression made, if
+            none is searched.
         patience: rounds without a new best that end a level.
         polish_patience: the same on levels that compression made, where single moves gain little.
         polish_pins: most pins x rounds there, but two rounds at least.
@@ -181,10 +183,12 @@ class Config:
     cycles: int = 0
 
     def enough_nodes(self, least_parts: int) -> int:
-        """Nodes at which coarsening stops, of a network that needs so many parts at least."""
-        if self.merge == "needed":
-            return 0
-        return min(int(self.coarsening.enough * least_parts), self.merge_at_most // 2)
+        """Nodes at which coarsening stops, of a network that needs so many parts at least; 0: it goes on.
+
+        With fewer than three for each part there is little to choose from.
+        """
+        nodes = min(int(self.coarsening.enough * least_parts), self.merge_at_most // 2)
+        return nodes if self.merge == "always" and nodes >= 3 * least_parts else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as TOML and JSON hold them."""
@@ -213,6 +217,7 @@ PRESETS: dict[str, Config] = {
         ),
         refinement=RefinementConfig(
             rounds=16,
+            large_rounds=20,
             finest_rounds=20,
             patience=16,
             coarse_prices=(0.5, 1.0, 2.0, 4.0),

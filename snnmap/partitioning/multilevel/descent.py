@@ -142,7 +142,8 @@ def uncoarsen(
         before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
-        if depth >= max(exact, 1) and run.is_large(level):
+        few = not searched if depth < exact else depth > 0 and run.is_large(level)
+        if few:
             rounds = min(rounds, knobs.large_rounds)
         if depth < exact:
             rounds = _polish_rounds(rounds, level, knobs)

@@ -1,0 +1,68 @@
+"""How far a descent coarsens, and with how many rounds it comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnmap.hypergraph import Hypergraph
+from snnmap.limits import Limits
+from snnmap.partitioning.multilevel import descent, partition_multilevel
+from snnmap.partitioning.multilevel.config import PRESETS, Config
+from snnmap.partitioning.multilevel.level import pose_problem
+
+LIMITS = Limits(max_size=50, max_inbound=400)
+
+
+def ring(n: int = 600, fan_out: int = 30) -> Hypergraph:
+    """Every node reaches nodes around it on a ring."""
+    rng = np.random.default_rng(3)
+    nodes = np.repeat(np.arange(n), fan_out)
+    ends = (nodes + rng.integers(-fan_out, fan_out + 1, len(nodes))) % n
+    return Hypergraph.from_hedges(
+        n, np.arange(n), np.arange(n + 1) * fan_out, ends, rng.random(n)
+    ).grouped()
+
+
+def refined_levels(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tuple[int, int]]:
+    """(nodes, most rounds) of each refinement before completion, from coarse to fine."""
+    seen: list[tuple[int, int]] = []
+    refine = descent.refine
+
+    def note(engine: Any, level: Any, *args: Any, **asked: Any) -> Any:
+        seen.append((level.n_nodes, asked["rounds"]))
+        return refine(engine, level, *args, **asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(descent, "refine", note)
+        settings["coarsening"] = {"small_pins": 0} | settings.get("coarsening", {})
+        partition_multilevel(ring(), LIMITS, engine="cpu", config=settings)
+    return seen[:-1]  # the last one is settling
+
+
+def test_large_levels_take_fewer_steps_and_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_large = refined_levels(monkeypatch, large_pins=0)
+    none_large = refined_levels(monkeypatch)
+    knobs = Config().refinement
+    assert [rounds for _, rounds in all_large[:-1]] == [knobs.large_rounds] * (len(all_large) - 1)
+    assert [rounds for _, rounds in none_large[:-1]] == [knobs.rounds] * (len(none_large) - 1)
+    assert all_large[-1] == none_large[-1] == (600, knobs.finest_rounds)
+    assert 1 < len(all_large) < len(none_large)
+
+
+def test_coarsening_stops_at_enough_nodes_for_the_first_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    least = pose_problem(ring(), LIMITS).least_parts()
+    coarsest, before = (n for n, _ in refined_levels(monkeypatch)[:2])
+    assert coarsest <= 12 * least < before
+    assert refined_levels(monkeypatch, coarsening={"enough": 0})[0][0] < coarsest
+
+
+def test_enough_nodes() -> None:
+    default = PRESETS["default"]
+    assert [default.enough_nodes(least) for least in (1, 100, 600)] == [12, 1200, 2048]
+    assert default.enough_nodes(700) == 0  # fewer than three a part
+    assert PRESETS["paper"].enough_nodes(100) == PRESETS["quality"].enough_nodes(100) == 0
