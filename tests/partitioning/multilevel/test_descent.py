@@ -9,9 +9,10 @@ import pytest
 
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
-from snnmap.partitioning.multilevel import descent, partition_multilevel
+from snnmap.partitioning.multilevel import partition_multilevel
 from snnmap.partitioning.multilevel.config import PRESETS, Config
 from snnmap.partitioning.multilevel.level import pose_problem
+from snnmap.partitioning.multilevel.refinement import refine
 
 LIMITS = Limits(max_size=50, max_inbound=400)
 
@@ -29,14 +30,13 @@ def ring(n: int = 600, fan_out: int = 30) -> Hypergraph:
 def refined_levels(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tuple[int, int]]:
     """(nodes, most rounds) of each refinement before completion, from coarse to fine."""
     seen: list[tuple[int, int]] = []
-    refine = descent.refine
 
     def note(engine: Any, level: Any, *args: Any, **asked: Any) -> Any:
         seen.append((level.n_nodes, asked["rounds"]))
         return refine(engine, level, *args, **asked)
 
     with monkeypatch.context() as patch:
-        patch.setattr(descent, "refine", note)
+        patch.setattr("snnmap.partitioning.multilevel.descent.refine", note)
         settings["coarsening"] = {"small_pins": 0} | settings.get("coarsening", {})
         partition_multilevel(ring(), LIMITS, engine="cpu", config=settings)
     return seen[:-1]  # the last one is settling
