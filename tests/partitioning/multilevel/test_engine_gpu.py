@@ -131,13 +131,17 @@ def test_weighing_long_nets_and_many_parts(
     assert overload.any()
 
 
-@pytest.mark.parametrize("window", [2048, 12288, 1 << 30], ids=["ranges", "blocks", "warps"])
+@pytest.mark.parametrize(
+    ("window", "n_nodes"),
+    [(2048, 500), (12288, 1600), (1 << 30, 1600)],
+    ids=["ranges", "blocks", "warps"],
+)
 def test_ratings_of_many_clusters(
-    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int, n_nodes: int
 ) -> None:
     monkeypatch.setattr(gpu, "window_bytes", window)
     rng = np.random.default_rng(8)
-    level = twins.random_level(rng, n_nodes=1600, n_nets=24, mean_pins=150)
+    level = twins.random_level(rng, n_nodes=n_nodes, n_nets=24, mean_pins=n_nodes / 11)
     compare(gpu, "cluster", level, 8)
 
 

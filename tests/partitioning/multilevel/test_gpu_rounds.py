@@ -318,7 +318,7 @@ def test_empty_parts_are_left_out(
 
 
 @given(h=counted_hypergraphs(min_nodes=1, max_nodes=14), data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
     gpu = start_gpu(GpuEngine, "emulated")
     gpu.round_threads = 32
