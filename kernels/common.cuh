@@ -24,6 +24,39 @@ typedef unsigned long long u64;
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
 
+// Pointers that say where they point: loads, stores and, above all, additions to what may be anywhere are much longer.
+#ifndef ASSUME
+#define ASSUME(condition) __builtin_assume(condition)
+#endif
+
+template <class T>
+struct Global {
+    T* pointer;  // or null
+    __device__ __forceinline__ operator T*() const {
+        ASSUME(__isGlobal(pointer));
+        return pointer;
+    }
+    __device__ __forceinline__ T* operator->() const { return *this; }
+    __device__ __forceinline__ bool given() const { return pointer != nullptr; }
+    template <class Other>
+    __device__ __forceinline__ Other* as() const {
+        return reinterpret_cast<Other*>(static_cast<T*>(*this));
+    }
+};
+
+template <class T>
+struct Shared {
+    T* pointer;
+    __device__ __forceinline__ operator T*() const {
+        ASSUME(__isShared(pointer));
+        return pointer;
+    }
+    template <class Other>
+    __device__ __forceinline__ Other* as() const {
+        return reinterpret_cast<Other*>(static_cast<T*>(*this));
+    }
+};
+
 const u32 ALL_LANES = 0xFFFFFFFFu;
 const i32 EMPTY = -1;  // a free slot of a hash table
 

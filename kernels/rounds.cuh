@@ -8,11 +8,6 @@
 #ifndef SNNMAP_ROUNDS_CUH
 #define SNNMAP_ROUNDS_CUH
 
-#ifndef IN_SHARED_MEMORY  // what a pointer that was read from memory points to: else every access may be to either memory
-#define IN_SHARED_MEMORY(pointer) __builtin_assume(__isShared(pointer))
-#define IN_GLOBAL_MEMORY(pointer) __builtin_assume(__isGlobal(pointer))
-#endif
-
 #ifndef ADD_TO_MEMORY  // atomically; nothing comes back (the compiler asks for the old value, though nobody wants it)
 #define ADD_TO_MEMORY(target, value) \
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(target)), "l"(value) : "memory")
@@ -20,33 +15,6 @@
 
 // Adds to a word of global memory.
 __device__ __forceinline__ void add_to(i64* target, i64 value) { ADD_TO_MEMORY(target, value); }
-
-// A pointer to global memory, or null; one to shared memory.
-template <class T>
-struct Far {
-    T* pointer;
-
-    __device__ __forceinline__ operator T*() const {
-        IN_GLOBAL_MEMORY(pointer);
-        return pointer;
-    }
-    __device__ __forceinline__ T* operator->() const { return *this; }
-    __device__ __forceinline__ bool given() const { return pointer != nullptr; }
-};
-
-template <class T>
-struct Near {
-    T* pointer;
-
-    __device__ __forceinline__ operator T*() const {
-        IN_SHARED_MEMORY(pointer);
-        return pointer;
-    }
-    template <class U>
-    __device__ __forceinline__ U* as() const {
-        return reinterpret_cast<U*>(static_cast<T*>(*this));
-    }
-};
 
 const i32 ROOM = N_DISTINCT > 0 ? N_DISTINCT : 1;
 const i32 SLOT_WORDS = 2 + 2 * N_DISTINCT > 4 ? 2 + 2 * N_DISTINCT : 4;  // of a table, for each part
@@ -99,50 +67,50 @@ struct Look;  // see prefix.cu
 
 // 8 bytes a field, filled by gpu_rounds.py in this order; the turns follow.
 struct Rounds {
-    Far<const i64> net_offsets;
-    Far<const i32> net_pins;
-    Far<const i64> source_offsets;
-    Far<const i32> source_nodes;
-    Far<const i64> source_weights;
-    Far<const i64> node_offsets;
-    Far<const i32> node_nets;
-    Far<const i64> out_offsets;
-    Far<const i32> out_nets;
-    Far<const i64> out_weights, net_weights, counts, resources;
+    Global<const i64> net_offsets;
+    Global<const i32> net_pins;
+    Global<const i64> source_offsets;
+    Global<const i32> source_nodes;
+    Global<const i64> source_weights;
+    Global<const i64> node_offsets;
+    Global<const i32> node_nets;
+    Global<const i64> out_offsets;
+    Global<const i32> out_nets;
+    Global<const i64> out_weights, net_weights, counts, resources;
     i64 n_nets, n_nodes, n_parts;
     i64 table_warps, node_warps;  // of a team: so that all tables have room, and for proposals
     i64 table_words, slots;       // of all tables of a block; of a warp's own for the rows of nets, 0: those are a team's
-    Far<const i64> limits;
+    Global<const i64> limits;
     double overload_factor;
     i64 patience, may_grow;  // whether there may be more parts
-    Far<const i32> start;  // parts
-    Far<const i32> names;  // of parts, which break ties, ascending; null: their numbers
-    Far<i32> parts, best;
-    Far<i32> moved;  // (the round after the last one in which it moved << 16) + where it came from: in that round it rests, but not with the scheme "sequence"
-    Far<i32> targets, moves;  // the latter: (part << 16) + target, its part once more if it has none
-    Far<i32> proposed;         // nodes with a move
-    Far<i64> gains, plain_gains, later, incoming, outgoing;  // the last two: distinct loads
-    Far<Row> rows;
-    Far<Entry> entries;
-    Far<i64> waiting;  // weight of the sources of each entry
-    Far<i64> found;    // what each node finds in each part, or null: see round_found.cuh
+    Global<const i32> start;  // parts
+    Global<const i32> names;  // of parts, which break ties, ascending; null: their numbers
+    Global<i32> parts, best;
+    Global<i32> moved;  // (the round after the last one in which it moved << 16) + where it came from: in that round it rests, but not with the scheme "sequence"
+    Global<i32> targets, moves;  // the latter: (part << 16) + target, its part once more if it has none
+    Global<i32> proposed;         // nodes with a move
+    Global<i64> gains, plain_gains, later, incoming, outgoing;  // the last two: distinct loads
+    Global<Row> rows;
+    Global<Entry> entries;
+    Global<i64> waiting;  // weight of the sources of each entry
+    Global<i64> found;    // what each node finds in each part, or null: see round_found.cuh
     i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
-    Far<i32> told;     // where the pins of each tile begin in each net
-    Far<i32> nets_of_parts;
-    Far<bool> pinned;  // whether a source is a pin of its net
+    Global<i32> told;     // where the pins of each tile begin in each net
+    Global<i32> nets_of_parts;
+    Global<bool> pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory
-    Far<i64> sorted_gains, merged_gains;
-    Far<i32> sorted, halves;  // the latter: lists by part, room for two entries a node
-    Far<i64> changed;  // for the best prefix only, as the next ones: see prefix.cu
-    Far<Look> looks;
-    Far<i32> order, ranks;
-    Far<i64> loads;  // of even and odd measurements
-    Far<i64> counters;
-    Far<i32> long_nets, long_nodes;
-    Far<i32> segments, listed, marks;  // where nodes have twins, or null: see round_twins.cuh
-    Far<u32> twins;
-    Far<Progress> progress;
+    Global<i64> sorted_gains, merged_gains;
+    Global<i32> sorted, halves;  // the latter: lists by part, room for two entries a node
+    Global<i64> changed;  // for the best prefix only, as the next ones: see prefix.cu
+    Global<Look> looks;
+    Global<i32> order, ranks;
+    Global<i64> loads;  // of even and odd measurements
+    Global<i64> counters;
+    Global<i32> long_nets, long_nodes;
+    Global<i32> segments, listed, marks;  // where nodes have twins, or null: see round_twins.cuh
+    Global<u32> twins;
+    Global<Progress> progress;
 
     __device__ __forceinline__ const Turn& turn(const Rounds* rounds, i64 i) const {
         return reinterpret_cast<const Turn*>(rounds + 1)[i];
@@ -160,13 +128,13 @@ enum Kind { ALONE, REPLAYED, STRICT };
 
 // What a block keeps in shared memory.
 struct Desk {
-    Near<i64> scratch;
-    Near<i64> sums;         // words of `loads`
-    Near<u32> ins, outs;   // of each part
-    Near<u32> first_ins, first_outs;
-    Near<u32> tables;
-    Near<unsigned char> lists;  // and other things that a phase needs
-    Near<u32> cursors;      // a warp each
+    Shared<i64> scratch;
+    Shared<i64> sums;         // words of `loads`
+    Shared<u32> ins, outs;   // of each part
+    Shared<u32> first_ins, first_outs;
+    Shared<u32> tables;
+    Shared<unsigned char> lists;  // and other things that a phase needs
+    Shared<u32> cursors;      // a warp each
     i32 n_parts, warp_bytes;
 
     __device__ __forceinline__ Desk(unsigned char* memory, i64 n, i64 table_words, i64 warp_bytes)

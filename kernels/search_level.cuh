@@ -14,37 +14,6 @@ const i64 NONE = -(1ll << 62);  // the key of a node that has no move
 const i64 LEAST_GAIN = (1ll << ID_BITS) - 1;  // keys above it are of nodes that gain
 const i32 MOVED = 1 << 30;      // above every turn
 
-// Pointers that say where they point: loads, stores and, above all, additions to what may be anywhere are much longer.
-#ifndef ASSUME
-#define ASSUME(condition) __builtin_assume(condition)
-#endif
-
-template <class T>
-struct Global {
-    T* pointer;
-    __device__ __forceinline__ operator T*() const {
-        ASSUME(__isGlobal(pointer));
-        return pointer;
-    }
-    template <class Other>
-    __device__ __forceinline__ Other* as() const {
-        return reinterpret_cast<Other*>(static_cast<T*>(*this));
-    }
-};
-
-template <class T>
-struct Shared {
-    T* pointer;
-    __device__ __forceinline__ operator T*() const {
-        ASSUME(__isShared(pointer));
-        return pointer;
-    }
-    template <class Other>
-    __device__ __forceinline__ Other* as() const {
-        return reinterpret_cast<Other*>(static_cast<T*>(*this));
-    }
-};
-
 // The level as it lies on the device.
 struct Fine {
     Global<const i64> net_offsets;

@@ -25,8 +25,6 @@
 #define WAIT_A_LITTLE() emulator::yield()
 #define PREFETCH(address) static_cast<void>(address)
 #define ADD_TO_MEMORY(target, value) static_cast<void>(atomicAdd(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(value)))
-#define IN_SHARED_MEMORY(pointer) static_cast<void>(pointer)
-#define IN_GLOBAL_MEMORY(pointer) static_cast<void>(pointer)
 #define WAIT_FOR_TEAM(id, n_threads) emulator::wait_for_team(id, n_threads)
 #define __shared__ static
 #define DYNAMIC_SHARED(name) unsigned char* name = emulator::own_memory()

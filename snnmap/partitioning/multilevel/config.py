@@ -198,7 +198,7 @@ class Config:
 PRESETS: dict[str, Config] = {
     "fast": Config(
         search=SearchConfig(newcomers=2, population=2, batch=2, deep_generations=1),
-        refinement=RefinementConfig(rounds=6, large_rounds=4, finest_rounds=5),
+        refinement=RefinementConfig(rounds=6, finest_rounds=5),
     ),
     "default": Config(),
     "quality": Config(

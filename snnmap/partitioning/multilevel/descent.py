@@ -251,7 +251,7 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     """
     engine, progress, knobs = run.engine, run.progress, run.config.coarsening
     level, first = levels.for_clusters(knobs), len(levels)
-    total, heaviest = int(run.problem.level.resources[:, 0].sum()), int(run.problem.limits[0])
+    total, heaviest = int(run.problem.totals[0]), int(run.problem.limits[0])
     enough = run.config.enough_nodes(run.problem.least_parts())
     progress.start("coarsening", None, "levels")
     while borders is not None or not small(level, run.config):

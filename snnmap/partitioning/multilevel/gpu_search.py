@@ -196,7 +196,11 @@ class GpuSearch(Search):
         data: Any = made.data
         first, size = int(data.ptr), 4 * self.level.n_nodes
         rows = [_Row(made, i, first + i * size) for i in range(len(tasks))]
-        return (self.weigh(rows, xp.asnumpy(some)) for some in [results])
+        return self._wait(rows, results)
+
+    def _wait(self, rows: list[_Row], results: Array) -> Iterator[list[Individual]]:
+        """What was made, all at once; whoever asks waits for the device."""
+        yield self.weigh(rows, self._xp.asnumpy(results))
 
     def _room(self, n_blocks: int, most_parts: int) -> tuple[int, Array, Array]:
         """How many blocks have room, at most so many, and memory (uint8) for them: what is clear, and the rest.

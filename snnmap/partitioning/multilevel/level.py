@@ -77,6 +77,10 @@ class Level(NamedTuple):
         """Number of pins, sources apart."""
         return len(self.net_pins)
 
+    def totals(self) -> Array:
+        """int64[n_loads]: loads of all nodes and nets together; of a level on the host."""
+        return np.concatenate([self.resources.sum(axis=0), self.counts.sum(axis=0)])
+
     def without_lists(self, xp: Any) -> Level:
         """Without the nets of each node, which a transposition makes again; `xp`: array library."""
         if not len(self.node_offsets):
@@ -108,12 +112,14 @@ class Problem:
         limits: int64[n_additive + n_distinct], inclusive; :data:`UNLIMITED` where there is none.
         max_parts: most parts allowed, or None.
         scale: fixed-point weights divided by this are the rates again.
+        totals: of the level's loads.
     """
 
     level: Level
     limits: Array
     max_parts: int | None
     scale: float
+    totals: Array
 
     def without_lists(self) -> Problem:
         """The same without the level's lists by node, which are as large as those by net."""
@@ -121,8 +127,7 @@ class Problem:
 
     def least_parts(self) -> int:
         """Parts that there must be at least, by the totals of the loads."""
-        totals = np.concatenate([self.level.resources.sum(axis=0), self.level.counts.sum(axis=0)])
-        return int((-(-totals // np.maximum(self.limits, 1))).max(initial=1))
+        return int((-(-self.totals // np.maximum(self.limits, 1))).max(initial=1))
 
 
 def pose_problem(hypergraph: Hypergraph, limits: Limits, *, lists: bool = True) -> Problem:
@@ -209,7 +214,7 @@ def pose_problem(hypergraph: Hypergraph, limits: Limits, *, lists: bool = True) 
     )
     level = with_lists(level) if lists else level
     values = [UNLIMITED if b is None else b for b in (*bounds, *distinct)]
-    return Problem(level, np.array(values, np.int64), limits.max_parts, scale)
+    return Problem(level, np.array(values, np.int64), limits.max_parts, scale, level.totals())
 
 
 def _add_outbound(

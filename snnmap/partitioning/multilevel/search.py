@@ -58,8 +58,7 @@ cost_of = attrgetter("cost")
 
 def sum_level(level: Level) -> tuple[Array, Array]:
     """Loads (int64[n_loads]) of all nodes and nets of a level together, and the largest of a node."""
-    totals = np.concatenate([level.resources.sum(axis=0), level.counts.sum(axis=0)])
-    return totals, ks.node_loads(tuple(level)).max(axis=0)
+    return level.totals(), ks.node_loads(tuple(level)).max(axis=0)
 
 
 class Search:

@@ -69,7 +69,7 @@ def test_the_best_of_several_starts() -> None:
     level, config = make_level(3), resolve_config("quality")
     limits = make_limits(level, 5)
     engine = CpuEngine()
-    problem = Problem(level, limits, None, 1.0)
+    problem = Problem(level, limits, None, 1.0, level.totals())
     run = Run(engine, Finest(engine, level), limits, problem, config, SILENT, Clock())
     starts = [(random_parts(seed, level.n_nodes, 6), 6) for seed in range(4)]
     each = [refine_by_fm(run, [start], 1) for start in starts]
@@ -96,7 +96,7 @@ def test_has_the_last_word_where_it_is_wanted(more: dict[str, Any]) -> None:
 def test_time_that_is_up_leaves_it_out() -> None:
     level, config = make_level(3), resolve_config("quality")
     engine, limits = CpuEngine(), make_limits(level, 5)
-    problem = Problem(level, limits, None, 1.0)
+    problem = Problem(level, limits, None, 1.0, level.totals())
     for progress, wanted in ((SILENT, True), (Progress(time_limit=0.0), False)):
         run = Run(engine, Finest(engine, level), limits, problem, config, progress, Clock())
         assert wants_fm(run, 6) == wanted
