@@ -49,7 +49,7 @@ struct Table {
 };
 
 const i32 AT_ONCE = 10;  // pins that a thread reads at once
-const i32 QUEUE_BYTES = 2 * 32 * AT_ONCE;  // of a warp's list, at its end: those of them that move, as 32 k + lane
+const i32 QUEUE_BYTES = 2 * 32 * AT_ONCE;  // of a warp's list, at its end: those of them that are visited, as 32 k + lane
 
 // A net's pins, then its sources.
 struct Items {
@@ -77,10 +77,27 @@ struct Items {
         for (i32 k = 0; k < AT_ONCE; ++k) read[k] = node[k] >= 0 ? values[node[k]] : 0;
         if (of_source != nullptr) *of_source = source >= 0 ? values[source] : 0;
     }
-    // Of the warp's pins among those, as they were queued.
-    template <class G>
-    __device__ __forceinline__ i32 queued(G group, i32 start, i32 place) const {
-        return pins[start + (place >> 5) * group.size() + group.rank() / 32 * 32 + (place & 31)];
+    // visit(pin) for those of these pins, already read, whose value is one of `which`: queued first, so that all lanes of a warp
+    // have some. `queue`: of this warp.
+    template <class G, class Which, class Visit>
+    __device__ __forceinline__ void visit_those(G group, const i32* values, i32 start, unsigned short* queue, Which which, Visit visit) const {
+        const i32 rank = group.rank(), size = group.size(), lane = rank & 31;
+        i32 n_queued = 0;
+#pragma unroll
+        for (i32 k = 0; k < AT_ONCE; ++k) {
+            if (start + k * size >= n_pins) break;
+            const bool matters = which(values[k]);
+            const u32 all = __ballot_sync(ALL_LANES, matters);
+            if (matters) queue[n_queued + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(32 * k + lane);
+            n_queued += __popc(all);
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (i32 q = lane; q < n_queued; q += 32) {
+            const i32 place = queue[q];
+            visit(pins[start + (place >> 5) * size + rank / 32 * 32 + (place & 31)]);
+        }
+        __syncwarp();
     }
     // visit(i, node, values[node]) for all of them, by a group, some at a time, so that their loads overlap.
     template <class G, class Visit>

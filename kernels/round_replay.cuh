@@ -140,7 +140,7 @@ template <bool LOADS, bool HASHED, class G>
 __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
     const Rounds& in = work.in;
     const Desk& desk = work.desk;
-    const i32 rank = group.rank(), size = group.size(), lane = rank & 31, chunk = AT_ONCE * size;
+    const i32 rank = group.rank(), size = group.size(), chunk = AT_ONCE * size;
     const Items items(in, g);
     const Openings<HASHED> parts(work, group);
     unsigned short* queue = queue_of(work, group);
@@ -179,19 +179,8 @@ __device__ __forceinline__ void replay_net(const Work& work, G group, i32 g) {
 #pragma unroll 1
     for (i32 start = 0; start < items.n_pins; start += chunk) {
         if (items.n_pins > chunk) items.read(group, in.moves, start, moves);
-        i32 n_queued = 0;
-#pragma unroll
-        for (i32 k = 0; k < AT_ONCE; ++k) {
-            if (start + k * size >= items.n_pins) break;
-            const bool matters = is_move(moves[k]) && !(parts.closed(moves[k] >> 16) && parts.closed(moves[k] & 0xFFFF));
-            const u32 all = __ballot_sync(ALL_LANES, matters);
-            if (matters) queue[n_queued + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(32 * k + lane);
-            n_queued += __popc(all);
-        }
-        __syncwarp();
-#pragma unroll 1
-        for (i32 q = lane; q < n_queued; q += 32) parts.look_at(items.queued(group, start, queue[q]));
-        __syncwarp();
+        const auto matters = [&](i32 move) { return is_move(move) && !(parts.closed(move >> 16) && parts.closed(move & 0xFFFF)); };
+        items.visit_those(group, moves, start, queue, matters, [&](i32 v) { parts.look_at(v); });
     }
     sends = any_of(group, sends, desk.scratch);
     group.sync();

@@ -83,7 +83,7 @@ struct Shifts {
 template <bool HASHED, class G>
 __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64& connectivity) {
     const Rounds& in = work.in;
-    const i32 rank = group.rank(), size = group.size(), lane = rank & 31, round = static_cast<i32>(work.turn) + 1;
+    const i32 rank = group.rank(), size = group.size(), round = static_cast<i32>(work.turn) + 1;
     const Items items(in, g);
     const Shifts<HASHED> shifts(work, group);
     unsigned short* queue = queue_of(work, group);
@@ -102,24 +102,12 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     }
 #pragma unroll 1
     for (i32 start = 0; start < items.n_pins; start += AT_ONCE * size) {
-        i32 n_queued = 0;
         if (start != 0) items.read(group, in.moved, start, moved);
-#pragma unroll
-        for (i32 k = 0; k < AT_ONCE; ++k) {
-            if (start + k * size >= items.n_pins) break;
-            const bool moves = moved[k] >> 16 == round;
-            const u32 all = __ballot_sync(ALL_LANES, moves);
-            if (moves) queue[n_queued + __popc(all & ((1u << lane) - 1))] = static_cast<unsigned short>(32 * k + lane);
-            n_queued += __popc(all);
-        }
-        __syncwarp();
-#pragma unroll 1
-        for (i32 q = lane; q < n_queued; q += 32) {
-            const i32 v = items.queued(group, start, queue[q]);
+        const auto moves = [&](i32 word) { return word >> 16 == round; };
+        items.visit_those(group, moved, start, queue, moves, [&](i32 v) {
             shifts.note(in.moved[v] & 0xFFFF, 1, v);
             shifts.note(in.parts[v], ARRIVES, v);
-        }
-        __syncwarp();
+        });
     }
     sends = any_of(group, sends, work.desk.scratch);
     group.sync();
