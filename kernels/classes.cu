@@ -8,12 +8,13 @@ const u64 STEP = 0x9E3779B97F4A7C15ull;
 __device__ __forceinline__ u64 mixed(u64 value, u64 salt) { return mix64(value * STEP + salt); }
 
 // Words of `state` after the gate.
-enum Counter { HAS_ZERO = GATE_WORDS, N_CLASSES };
+enum Counter { HAS_ZERO = GATE_WORDS, N_CLASSES, N_LEAST };
 
-// numbers[v] = rank of node v's signature among the different ones; state[N_CLASSES] = how many.
-// A signature is the sum over the nets with v as a pin of what mixes their sources' classes (null:
-// the nets themselves); for nodes in no net, what mixes the pins' classes of the nets that v is a
-// source of.
+// numbers[v] = rank of node v's signature among the different ones, of the last round; state[N_CLASSES] = how many,
+// state[N_LEAST] = how many after the last round with fewer than before. There is a first round and up to n_rounds more,
+// until there are more than `most`, or no fewer than before.
+// A signature is the sum over the nets with v as a pin of what mixes their sources' numbers by the round before (at first:
+// the nets themselves); for nodes in no net, what mixes the pins' numbers of the nets that v is a source of.
 //
 // Ranks without a sort: signatures are random, so a hash table whose first choice are the `bits`
 // leading bits, with linear probing that never wraps around, is sorted but for its runs of taken
@@ -24,64 +25,86 @@ enum Counter { HAS_ZERO = GATE_WORDS, N_CLASSES };
 extern "C" __launch_bounds__(1024, 1) __global__ void classify_nodes(
     const i64* net_offsets, const i32* net_pins, const i64* source_offsets, const i32* source_nodes,
     const i64* node_offsets, const i32* node_nets, const i64* out_offsets, const i32* out_nets, i64 n_nets,
-    i64 n_pins, i64 n_sources, i64 n_nodes, const i32* classes, i64 bits, i64 n_words, u64* state, u64* inward,
+    i64 n_pins, i64 n_sources, i64 n_nodes, i64 n_rounds, i64 most, i64 bits, i64 n_words, u64* state, u64* inward,
     u64* outward, u64* signatures, u64* outbound, u64* keys, u32* marks, u32* before, i64* totals, i32* numbers,
     i64 n_bytes) {
     DYNAMIC_SHARED(memory);
     Grid grid(state, memory, n_bytes);
-    if (classes != nullptr) {
-        add_all_rows(grid, source_offsets, n_nets, source_nodes, n_sources, reinterpret_cast<i64*>(inward), 1,
-                     [&](i64, i32 v) { return mixed(classes[v], 5); });
-        add_all_rows(grid, net_offsets, n_nets, net_pins, n_pins, reinterpret_cast<i64*>(outward), 1,
-                     [&](i64, i32 v) { return mixed(classes[v], 9); });
+    i64 least = n_nodes + 1;
+    const auto clear = [&](u64* words, i64 n) {
+#pragma unroll 1
+        for (i64 i = grid.thread(); i < n; i += grid.n_threads()) words[i] = 0;
+    };
+#pragma unroll 1
+    for (i64 round = 0;; ++round) {
+        if (round != 0) {
+            add_all_rows(grid, source_offsets, n_nets, source_nodes, n_sources, reinterpret_cast<i64*>(inward), 1,
+                         [&](i64, i32 v) { return mixed(numbers[v], 5); });
+            add_all_rows(grid, net_offsets, n_nets, net_pins, n_pins, reinterpret_cast<i64*>(outward), 1,
+                         [&](i64, i32 v) { return mixed(numbers[v], 9); });
+            grid.meet();
+        }
+        add_all_rows(grid, node_offsets, n_nodes, node_nets, n_pins, reinterpret_cast<i64*>(signatures), 1, [&](i64, i32 net) {
+            if (round == 0) return mixed(net, 1);
+            return source_offsets[net] == source_offsets[net + 1] ? mixed(net, 3) : inward[net];
+        });
+        add_all_rows(grid, out_offsets, n_nodes, out_nets, n_sources, reinterpret_cast<i64*>(outbound), 1,
+                     [&](i64, i32 net) { return round != 0 ? mixed(outward[net], 11) : mixed(net, 77); });
         grid.meet();
-    }
-    const bool again = classes != nullptr;
-    add_all_rows(grid, node_offsets, n_nodes, node_nets, n_pins, reinterpret_cast<i64*>(signatures), 1, [&](i64, i32 net) {
-        if (!again) return mixed(net, 1);
-        return source_offsets[net] == source_offsets[net + 1] ? mixed(net, 3) : inward[net];
-    });
-    add_all_rows(grid, out_offsets, n_nodes, out_nets, n_sources, reinterpret_cast<i64*>(outbound), 1,
-                 [&](i64, i32 net) { return again ? mixed(outward[net], 11) : mixed(net, 77); });
-    grid.meet();
 #pragma unroll 1
-    for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
-        if (node_offsets[v] == node_offsets[v + 1]) signatures[v] = outbound[v] ^ STEP;
-        const u64 signature = signatures[v];
-        if (signature == 0) {
-            state[HAS_ZERO] = 1;
-            continue;
+        for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
+            if (node_offsets[v] == node_offsets[v + 1]) signatures[v] = outbound[v] ^ STEP;
+            const u64 signature = signatures[v];
+            if (signature == 0) {
+                state[HAS_ZERO] = 1;
+                continue;
+            }
+            for (u64 slot = signature >> (64 - bits);; ++slot) {
+                u64 found = *const_cast<volatile u64*>(keys + slot);
+                if (found == 0) found = atomicCAS(keys + slot, static_cast<u64>(0), signature);
+                if (found == 0 || found == signature) break;
+            }
         }
-        for (u64 slot = signature >> (64 - bits);; ++slot) {
-            u64 found = *const_cast<volatile u64*>(keys + slot);
-            if (found == 0) found = atomicCAS(keys + slot, static_cast<u64>(0), signature);
-            if (found == 0 || found == signature) break;
+        grid.meet();
+#pragma unroll 1
+        for (i64 word = grid.thread() >> 5; word < n_words; word += grid.n_threads() >> 5) {
+            const u32 taken = __ballot_sync(ALL_LANES, keys[32 * word + (threadIdx.x & 31)] != 0);
+            if ((threadIdx.x & 31) == 0) marks[word] = taken;
         }
-    }
-    grid.meet();
+        grid.meet();
+        const auto taken_in = [&](i64 word) { return static_cast<i64>(__popc(marks[word])); };
+        grid.sum_share(totals, n_words, taken_in);
+        grid.meet();
+        const i64 n_taken = grid.scan_share(totals, n_words, taken_in, [&](i64 word, i64, i64 place) {
+            before[word] = static_cast<u32>(place);
+        });
+        const u64 zero = state[HAS_ZERO];
+        const i64 n_found = n_taken + static_cast<i64>(zero);
+        grid.meet();
 #pragma unroll 1
-    for (i64 word = grid.thread() >> 5; word < n_words; word += grid.n_threads() >> 5) {
-        const u32 taken = __ballot_sync(ALL_LANES, keys[32 * word + (threadIdx.x & 31)] != 0);
-        if ((threadIdx.x & 31) == 0) marks[word] = taken;
-    }
-    grid.meet();
-    const auto taken_in = [&](i64 word) { return static_cast<i64>(__popc(marks[word])); };
-    grid.sum_share(totals, n_words, taken_in);
-    grid.meet();
-    const i64 n_taken = grid.scan_share(totals, n_words, taken_in, [&](i64 word, i64, i64 place) {
-        before[word] = static_cast<u32>(place);
-    });
-    const u64 zero = state[HAS_ZERO];
-    if (grid.thread() == 0) state[N_CLASSES] = n_taken + zero;
-    grid.meet();
-#pragma unroll 1
-    for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
-        const u64 signature = signatures[v];
-        i64 first = static_cast<i64>(signature >> (64 - bits)), rank = static_cast<i64>(zero);
-        while (first > 0 && keys[first - 1] != 0) --first;
-        rank += before[first >> 5] + __popc(marks[first >> 5] & ((1u << (first & 31)) - 1));
-        for (i64 slot = first; keys[slot] != 0; ++slot) rank += keys[slot] < signature;
-        numbers[v] = signature == 0 ? 0 : static_cast<i32>(rank);
+        for (i64 v = grid.thread(); v < n_nodes; v += grid.n_threads()) {
+            const u64 signature = signatures[v];
+            i64 first = static_cast<i64>(signature >> (64 - bits)), rank = static_cast<i64>(zero);
+            while (first > 0 && keys[first - 1] != 0) --first;
+            rank += before[first >> 5] + __popc(marks[first >> 5] & ((1u << (first & 31)) - 1));
+            for (i64 slot = first; keys[slot] != 0; ++slot) rank += keys[slot] < signature;
+            numbers[v] = signature == 0 ? 0 : static_cast<i32>(rank);
+        }
+        const bool last = n_found > most || n_found >= least || round == n_rounds;
+        if (n_found <= most) least = smaller(least, n_found);
+        if (last && grid.thread() == 0) {
+            state[N_CLASSES] = static_cast<u64>(n_found);
+            state[N_LEAST] = static_cast<u64>(least);
+        }
+        if (last) break;
+        grid.meet();
+        clear(inward, n_nets);
+        clear(outward, n_nets);
+        clear(signatures, n_nodes);
+        clear(outbound, n_nodes);
+        clear(keys, 32 * n_words);
+        clear(state + HAS_ZERO, 1);
+        grid.meet();
     }
 }
 

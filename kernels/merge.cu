@@ -1,9 +1,10 @@
 // Merging parts that fit together, in turns. The twin is snnmap/partitioning/multilevel/merging.py; both
 // give the same parts.
 //
-// One cooperative launch. Rows of the table (the parts that a net touches) are kept free of repetitions:
-// the entry of a guest becomes one of its host, or nobody's where the net touches the host already.
-// The nets of a part are those of its members, of which the live entry tells who of them counts a net.
+// One cooperative launch. Which parts a net touches tell the bits of its set, made here, where parts are few; a guest's bit
+// stays, and its host's is added. Else it is the rows of a table, which are kept free of repetitions: the entry of a guest
+// becomes one of its host, or nobody's where the net touches the host already. The nets of a part are then those of its
+// members, of which the live entry tells who of them counts a net.
 #include "common.cuh"
 #include "grid.cuh"
 
@@ -11,6 +12,10 @@ const i32 NOBODY = -1;
 const i32 N_COLUMNS = N_DISTINCT + 1;  // of what parts share: distinct counts, then weight
 
 struct Merging {
+    const i64* net_offsets;
+    const i32* net_pins;
+    i64 n_nets, n_pins, n_words;
+    u32* sets;           // [net, n_words], a bit for each part, zero; n_words == 0: the table tells
     const i64* offsets;  // rows of the table
     const i32 *table_parts, *table_pins;
     const i64* list_offsets;  // nets of each part
@@ -112,6 +117,33 @@ __device__ __forceinline__ bool is_summed(const Merging& in, const i32* able, i6
     return able[p] && (turn == 0 ? is_small(in, p) : in.changed[p] == turn);
 }
 
+__device__ __forceinline__ bool has_bit(const u32* set, i32 p) { return set[p >> 5] >> (p & 31) & 1; }
+
+// The set of every net. Parallel over chunks of pins; gathers parts (cached). A thread gathers the bits of a word first.
+__device__ __forceinline__ void fill_sets(const Merging& in, const Grid& grid) {
+    u32* word = nullptr;
+    u32 bits = 0;
+    const auto flush = [&]() {
+        if (bits != 0 && (*const_cast<const volatile u32*>(word) & bits) != bits) atomicOr(word, bits);
+    };
+    for_all_items(grid, in.net_offsets, in.n_nets, in.n_pins, [&](i64 net, i64 j) {
+        const i32 p = in.parts[in.net_pins[j]];
+        u32* const now = in.sets + net * in.n_words + (p >> 5);
+        if (now != word) flush();
+        bits = (now == word ? bits : 0) | 1u << (p & 31);
+        word = now;
+    });
+    flush();
+}
+
+// Calls visit(net) for a slice of the nets that touch a part, a thread each.
+template <class Visit>
+__device__ __forceinline__ void for_sets_with(const Merging& in, i32 part, i64 slice, i64 n_slices, Visit visit) {
+#pragma unroll 1
+    for (i64 net = slice * blockDim.x + threadIdx.x; net < in.n_nets; net += n_slices * blockDim.x)
+        if (has_bit(in.sets + net * in.n_words, part)) visit(net);
+}
+
 // Adds to shared[., part, .] a slice of the part's nets, and to shared[., ., part] for those that are
 // not summed up themselves. Sums of a range of parts at a time, in shared memory.
 __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, const i32* able, i32 part, i64 turn,
@@ -122,18 +154,27 @@ __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, 
     for (i64 first = 0; first < in.n_parts; first += room) {
         for (i64 s = threadIdx.x; s < room * N_COLUMNS; s += blockDim.x) sums.clear(static_cast<u32>(s));
         __syncthreads();
-        for_nets_of(in, part, slice, n_slices, [&](i64 net, const Row& row, i32 member) {
-            i64 values[N_COLUMNS];
-            for (i32 c = 0; c < N_COLUMNS; ++c) values[c] = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
-            bool ignored;
-            if (live_entry(in, row, member, NOBODY, ignored) < 0) return;
-#pragma unroll 1
-            for (i64 e = row.first + lane; e < row.last; e += 32) {
-                const i64 q = in.entries[e];
-                if (q == NOBODY || q == part || q < first || q >= first + room) continue;
-                for (i32 c = 0; c < N_COLUMNS; ++c) sums.add(static_cast<u32>(c * room + q - first), values[c]);
+        const auto add = [&](i64 net, i64 q) {
+            if (q == part || q < first || q >= first + room) return;
+            for (i32 c = 0; c < N_COLUMNS; ++c) {
+                const i64 value = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
+                sums.add(static_cast<u32>(c * room + q - first), value);
             }
-        });
+        };
+        if (in.n_words != 0)
+            for_sets_with(in, part, slice, n_slices, [&](i64 net) {
+#pragma unroll 1
+                for (i64 w = first >> 5; w < smaller(in.n_words, (first + room + 31) >> 5); ++w)
+                    for (u32 word = in.sets[net * in.n_words + w]; word != 0; word &= word - 1) add(net, 32 * w + __ffs(word) - 1);
+            });
+        else
+            for_nets_of(in, part, slice, n_slices, [&](i64 net, const Row& row, i32 member) {
+                bool ignored;
+                if (live_entry(in, row, member, NOBODY, ignored) < 0) return;
+#pragma unroll 1
+                for (i64 e = row.first + lane; e < row.last; e += 32)
+                    if (in.entries[e] != NOBODY) add(net, in.entries[e]);
+            });
         __syncthreads();
         for (i64 q = first + threadIdx.x; q < smaller(first + room, in.n_parts); q += blockDim.x) {
             const bool itself = is_summed(in, able, q, turn);
@@ -207,13 +248,19 @@ __device__ __forceinline__ void pair_up(const Merging& in, const Grid& grid, con
 // shared.
 __device__ __forceinline__ void join(const Merging& in, i32* able, i32 host, i32 guest, i64 turn, i64 slice,
                                      i64 n_slices) {
-    for_nets_of(in, guest, slice, n_slices, [&](i64, const Row& row, i32 member) {
-        bool has_host;
-        const i64 e = live_entry(in, row, member, host, has_host);
-        __syncwarp();
-        if (e >= 0 && (threadIdx.x & 31) == 0) in.entries[e] = has_host ? NOBODY : host;
-        __syncwarp();
-    });
+    if (in.n_words != 0)
+        for_sets_with(in, guest, slice, n_slices, [&](i64 net) {
+            u32* set = in.sets + net * in.n_words;
+            if (!has_bit(set, host)) atomicOr(set + (host >> 5), 1u << (host & 31));
+        });
+    else
+        for_nets_of(in, guest, slice, n_slices, [&](i64, const Row& row, i32 member) {
+            bool has_host;
+            const i64 e = live_entry(in, row, member, host, has_host);
+            __syncwarp();
+            if (e >= 0 && (threadIdx.x & 31) == 0) in.entries[e] = has_host ? NOBODY : host;
+            __syncwarp();
+        });
     if (slice != 0) return;
     if (threadIdx.x == 0) {
         for (i32 r = 0; r < N_LOADS; ++r) {
@@ -231,20 +278,22 @@ __device__ __forceinline__ void join(const Merging& in, i32* able, i32 host, i32
 }
 
 #define MERGING_ARGUMENTS                                                                                       \
-    const i64 *offsets, const i32 *table_parts, const i32 *table_pins, const i64 *list_offsets,                 \
+    const i64 *net_offsets, const i32 *net_pins, i64 n_nets, i64 n_pins, i64 n_words, u32 *sets,                \
+        const i64 *offsets, const i32 *table_parts, const i32 *table_pins, const i64 *list_offsets,             \
         const i32 *list_nets, const i64 *net_weights, const i64 *counts, const i64 *limits, const i32 *parts,   \
         i64 n_nodes, i64 n_entries, i64 n_parts, u64 *state, i32 *held, i32 *changed, i64 *loads, i64 *worth,   \
         i64 *totals, i32 *open, i32 *able, i32 *hosts, i32 *next, i32 *tails, i32 *mates, i32 *order,           \
         i32 *marks, i32 *pair_hosts, i32 *pair_guests, i32 *numbers, i32 *entries, i64 *shared, i32 *merged
 #define MERGING                                                                                                \
-    {offsets, table_parts, table_pins, list_offsets, list_nets, net_weights, counts, limits, parts, n_nodes,   \
-     n_entries, n_parts, state, held, changed, loads, worth, totals, open, able, hosts, next, tails, mates,    \
-     order, marks, pair_hosts, pair_guests, numbers, entries, shared, merged}
+    {net_offsets, net_pins, n_nets, n_pins, n_words, sets, offsets, table_parts, table_pins, list_offsets,     \
+     list_nets, net_weights, counts, limits, parts, n_nodes, n_entries, n_parts, state, held, changed, loads,  \
+     worth, totals, open, able, hosts, next, tails, mates, order, marks, pair_hosts, pair_guests, numbers,     \
+     entries, shared, merged}
 
 // merged[v] = number of node v's part once all are merged that fit together; state[N_LEFT] = how many.
 // `at_once`: a turn merges at most one in so many parts; `n_turns`: so many at most.
-// Parallel over pairs of parts, nets of parts (a warp each; several blocks a part where parts are few) and
-// entries of their rows. Deterministic: integer sums, maxima with total orders, sorted pairs.
+// Parallel over pins, pairs of parts, nets of parts (a thread each, by sets, or a warp; several blocks a part where parts
+// are few) and entries of their rows. Deterministic: integer sums, maxima with total orders, sorted pairs.
 extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUMENTS, const i64* given_loads,
                                                                   i64 at_once, i64 n_turns, i64 n_bytes) {
     DYNAMIC_SHARED(memory);
@@ -255,6 +304,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void merge_parts(MERGING_ARGUME
 #pragma unroll 1
     for (i64 e = grid.thread(); e < n_entries; e += grid.n_threads())
         entries[e] = table_pins[e] > 0 ? table_parts[e] : NOBODY;
+    if (n_words != 0) fill_sets(in, grid);
 #pragma unroll 1
     for (i64 p = grid.thread(); p < n_parts; p += grid.n_threads()) {
         hosts[p] = tails[p] = static_cast<i32>(p);

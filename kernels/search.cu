@@ -171,6 +171,62 @@ extern "C" __launch_bounds__(1024, 1) __global__ void contract_steps(
     contract(f, fine, {maps + step[0] * n}, static_cast<i32>(step[1]), s.coarse, s, reinterpret_cast<u32*>(shared));
 }
 
+// By which partitions are compared: `Search.weigh` of the twin, in 128 bits.
+struct Cost {
+    u64 high, low;
+
+    __device__ __forceinline__ void add(u64 a, u64 b) {
+        const u64 product = a * b;
+        low += product;
+        high += __umul64hi(a, b) + (low < product);
+    }
+    __device__ __forceinline__ bool operator<(const Cost& other) const {
+        return high != other.high ? high < other.high : low < other.low;
+    }
+};
+
+__device__ __forceinline__ Cost cost_of(const i64* result, const i64* totals, double price) {
+    Cost cost = {0, static_cast<u64>(result[1])};
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        if (result[2 + r] == 0) continue;
+        const double worth = __dmul_rn(static_cast<double>(result[1]), price) / static_cast<double>(larger(totals[r], 1));
+        cost.add(static_cast<u64>(result[2 + r]), static_cast<u64>(worth));
+    }
+    return cost;
+}
+
+// tasks of `make_individuals` for offspring of new partitions: drawn[i] = (ranks of both parents among n <= MOST_RANKED by their
+// cost, then by their place; seed). One block. `results` and `made` are what made the partitions.
+const i32 MOST_RANKED = 2048;
+extern "C" __launch_bounds__(1024, 1) __global__ void choose_parents(const i64* results, i64 n, const i32* made, i64 n_nodes,
+                                                                     const i64* drawn, i64 n_drawn, const i64* totals,
+                                                                     i64 price, i64* tasks) {
+    __shared__ Cost costs[MOST_RANKED];
+    __shared__ u16 ranked[MOST_RANKED];
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x)
+        costs[i] = cost_of(results + i * (2 + N_LOADS), totals, __longlong_as_double(price));
+    __syncthreads();
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
+        i64 rank = 0;
+        for (i64 j = 0; j < n; ++j) rank += costs[j] < costs[i] || (j < i && !(costs[i] < costs[j]));
+        ranked[rank] = static_cast<u16>(i);
+    }
+    __syncthreads();
+    for (i64 k = threadIdx.x; k < n_drawn; k += blockDim.x) {
+        // Of equal costs the one drawn first is the better one.
+        const u16 first = ranked[drawn[3 * k]], second = ranked[drawn[3 * k + 1]];
+        const bool swapped = costs[second] < costs[first];
+        const i64 better = swapped ? second : first, other = swapped ? first : second;
+        i64* task = tasks + 7 * k;
+        task[0] = drawn[3 * k + 2];
+        task[1] = results[better * (2 + N_LOADS)];
+        task[2] = task[3] = 0;
+        task[4] = reinterpret_cast<i64>(made + better * n_nodes);
+        task[5] = results[other * (2 + N_LOADS)];
+        task[6] = reinterpret_cast<i64>(made + other * n_nodes);
+    }
+}
+
 // Individuals, each by a block: task = (seed, parts, first step, steps, first parent, parts of
 // the second, the second). With parents (addresses of their parts) an offspring of both; else the second is the row of `maps`
 // with the parts to start with. `are_ready`: whether `contract_steps` has contracted the levels of all steps; those have no parents then.

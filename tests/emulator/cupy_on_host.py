@@ -71,6 +71,9 @@ class _Pointer:
     def copy_from_host_async(self, address: int, n_bytes: int, stream: Any) -> None:
         ctypes.memmove(self.ptr, address, n_bytes)
 
+    def copy_to_host_async(self, address: int, n_bytes: int, stream: Any) -> None:
+        ctypes.memmove(address, self.ptr, n_bytes)
+
     def memset_async(self, value: int, n_bytes: int) -> None:
         ctypes.memset(self.ptr, value, n_bytes)
 

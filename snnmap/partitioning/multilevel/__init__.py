@@ -74,6 +74,7 @@ def partition_multilevel(
                 finest = Finest(machine, machine.upload(problem.level, work))
             problem = problem.without_lists()  # those by node are the engine's, to drop or to keep
             parts = solve(machine, finest, problem, settings, seed, watch, clock)
+            machine.forget()
     except EngineError as error:
         if engine != "auto":
             raise

@@ -35,18 +35,43 @@ def find_classes(
     n = level.n_nodes
     if n == 0 or config.rounds == 0:
         return None
-    classes, n_distinct, n_classes = None, 0, n + 1
-    for _ in range(config.rounds + 1):
+    most = int(0.98 * n)
+    found = engine.classify(level, config.rounds, most, progress)
+    if found is None or found.n_classes > most or found.least >= config.keep * n:
+        return None
+    return found.numbers, found.n_classes
+
+
+class Classified(NamedTuple):
+    """Classes of the last round.
+
+    Attributes:
+        numbers: int32[n_nodes], of each node's class.
+        n_classes: how many.
+        least: how many after the last round with fewer than before.
+    """
+
+    numbers: Array
+    n_classes: int
+    least: int
+
+
+def classify_in_rounds(
+    engine: Any, level: Level, rounds: int, most: int, progress: Progress
+) -> Classified | None:
+    """Classes of twins, then in up to so many rounds of class twins; None when `progress` expires.
+
+    Until there are more than `most`, or no fewer than before.
+    """
+    numbers, least = None, level.n_nodes + 1
+    for _ in range(rounds + 1):
         if progress.expired():
             return None
-        n_distinct, found = engine.classify(level, classes)
-        if n_distinct > 0.98 * n:
-            return None
-        classes = found
-        if n_distinct >= n_classes:
+        n_classes, numbers = engine.number(engine.sign_nodes(level, numbers))
+        if n_classes > most or n_classes >= least:
             break
-        n_classes = n_distinct
-    return (classes, n_distinct) if n_classes < config.keep * n else None
+        least = n_classes
+    return Classified(numbers, n_classes, least)
 
 
 def sign_nodes(engine: Any, level: Level, classes: Array | None) -> Array:

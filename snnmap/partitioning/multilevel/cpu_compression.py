@@ -18,6 +18,7 @@ from snnmap.partitioning.multilevel import _kernels_compress as kcm
 from snnmap.partitioning.multilevel import compression
 from snnmap.partitioning.multilevel.compression import STEP, Classes
 from snnmap.partitioning.multilevel.level import Level, contract_small
+from snnmap.progress import SILENT, Progress
 
 Array = np.ndarray[Any, Any]
 
@@ -46,9 +47,11 @@ class CpuCompression:
     restore: Callable[[Level], Level]
     _inputs: Inputs | None = None  # of the level whose nodes are being signed
 
-    def classify(self, level: Level, classes: Array | None) -> tuple[int, Array]:
-        """(how many classes, int32[n_nodes]) of twins, or, with classes, of class twins."""
-        return self.number(self.sign_nodes(level, classes))
+    def classify(
+        self, level: Level, rounds: int, most: int, progress: Progress = SILENT
+    ) -> compression.Classified | None:
+        """Classes of twins, then of class twins (see `compression.py`)."""
+        return compression.classify_in_rounds(self, level, rounds, most, progress)
 
     def sign_nodes(self, level: Level, classes: Array | None) -> Array:
         """uint64[n_nodes]: equal for twins, or class twins (see `compression.py`)."""

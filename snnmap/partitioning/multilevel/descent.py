@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,24 @@ from snnmap.partitioning.multilevel.level import Level, project
 from snnmap.partitioning.multilevel.merging import fold_parts
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.run import Array, Run
-from snnmap.partitioning.multilevel.state import State, examine
+from snnmap.partitioning.multilevel.state import State, weigh
 from snnmap.partitioning.multilevel.stopping import hasten, pack, secure
+from snnmap.partitioning.multilevel.turns import RoundsGaveUpError
 from snnmap.progress import SILENT
+
+
+class First(NamedTuple):
+    """Parts of the coarsest level.
+
+    Attributes:
+        parts: int32[n_nodes] on the host or the device.
+        n_parts: their number.
+        connectivity: if that is known, and that they are valid; then it is so on all levels.
+    """
+
+    parts: Array
+    n_parts: int
+    connectivity: int | None = None
 
 
 def cost(state: State) -> tuple[bool, int]:
@@ -37,13 +52,13 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
     with run.clock("coarsening"):
         coarsen(run, levels, seed)
     with run.clock("search"):
-        firsts, searched = solve_coarsest(run, levels.for_rounds(len(levels) - 1), seed)
-    coarse_parts, n_coarse = firsts[0]
+        firsts, searched = solve_coarsest(run, levels, seed)
+    coarse_parts, n_coarse, connectivity = firsts[0]
     exact = len(compressed) + 1 if compressed else 0
     by_fm = searched and len(levels) == exact and wants_fm(run, n_coarse)
     with run.clock("refinement"):
         if by_fm:
-            fine = [(levels.spread(run.engine.from_host(one)), n) for one, n in firsts]
+            fine = [(levels.spread(run.engine.from_host(one)), n) for one, n, _ in firsts]
             start = refine_by_fm(run, fine, seed)
             parts = start.parts
         else:
@@ -55,11 +70,13 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
                 seed,
                 searched=searched,
                 exact=exact,
+                known=connectivity,
             )
     n_parts = start.n_parts
     with run.clock("completion"):
         known = start if parts is start.parts else None
-        final = complete(run, parts, n_parts, seed, hasty=exact > 0, known=known)
+        how = {"hasty": exact > 0, "searched": searched}
+        final = complete(run, parts, n_parts, seed, **how, known=known)
         if run.progress.expired() and not final.valid and not start.valid:
             final = hurry(run, levels, coarse_parts, n_coarse, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
@@ -116,14 +133,37 @@ def uncoarsen(
     searched: bool,
     exact: int = 0,
     roomy: bool | None = None,
+    known: int | None = None,
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there.
 
     When time is up, the parts are repaired in a hurry where that is noticed; there may be more then.
     Coarse levels are dropped on the way, unless they were `searched`. Parts may take a little more
     than fits if `roomy`, by itself when they were searched. The first `exact` levels are the network
-    and what compression made of it.
+    and what compression made of it. `known`: the connectivity of the parts, if they are known to be valid.
     """
+    roomy = searched if roomy is None else roomy
+    given = (run, levels, parts, n_parts, seed, searched, exact, roomy, known)
+    try:
+        return _refine_levels(*given, deferred=True)
+    except RoundsGaveUpError:
+        return _refine_levels(*given, deferred=False)
+
+
+def _refine_levels(
+    run: Run,
+    levels: Hierarchy,
+    parts: Array,
+    n_parts: int,
+    seed: int,
+    searched: bool,
+    exact: int,
+    roomy: bool,
+    known: int | None,
+    *,
+    deferred: bool,
+) -> tuple[Array, State]:
+    """See `uncoarsen`. `deferred`: a level may begin before the engine is sure that the one before is done."""
     knobs, progress = run.config.refinement, run.progress
     polish = replace(knobs, patience=knobs.polish_patience)
     hurried = False
@@ -138,10 +178,12 @@ def uncoarsen(
                 n_parts,
                 seed,
             )
-            parts, n_parts = state.parts, state.n_parts
+            parts, n_parts, known = state.parts, state.n_parts, None
         before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
+        if searched and depth < exact:
+            rounds = knobs.polish_rounds
         few = not searched if depth < exact else depth > 0 and run.is_large(level)
         if few:
             rounds = min(rounds, knobs.large_rounds)
@@ -158,18 +200,22 @@ def uncoarsen(
                 rounds=rounds,
                 schedule=knobs.polish_prices if searched else schedule,
                 overload_price=knobs.overload_price,
-                roomy=searched if roomy is None else roomy,
+                roomy=roomy,
                 seed=seed + depth,
                 progress=progress,
+                deferred=deferred and depth > 0,
             )
-        if depth:
-            parts = parts[levels.maps[depth - 1]]
-        else:  # rounds in one launch know what they started with
+            known = known if depth == 0 else None
+        if depth == 0 and known is not None:
+            start = State(before, n_parts, known, None, np.zeros(len(run.limits), np.int64), None)
+        elif depth == 0:  # rounds in one launch know what they started with
             start = run.weigh(before, n_parts)
         progress.advance(1, note=f"{level.n_nodes:,} nodes")
         del level  # before the next, larger one is made again
         if not searched:
             levels.leave(depth)
+        if depth:
+            parts = parts[levels.maps[depth - 1]]
     progress.finish()
     return parts, start
 
@@ -204,6 +250,7 @@ def complete(
     seed: int,
     *,
     hasty: bool = False,
+    searched: bool = False,
     known: State | None = None,
 ) -> State:
     """Repair an overfull partition, then win back what that cost while it stays valid."""
@@ -213,6 +260,7 @@ def complete(
     state = _repair(run, parts, n_parts, seed, knobs, known)
     rounds = knobs.settle_rounds
     if hasty:
+        rounds = knobs.polish_settle_rounds if searched else rounds
         rounds = _polish_rounds(rounds, run.finest.slim, knobs)
     if not state.valid or rounds == 0 or run.progress.expired():
         return state
@@ -275,49 +323,52 @@ def coarsen(run: Run, levels: Hierarchy, seed: int, borders: Any = None) -> None
     progress.finish()
 
 
-def solve_coarsest(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
-    """([parts of the coarsest level on the host or the device, their number], whether they were searched).
+def solve_coarsest(run: Run, levels: Hierarchy, seed: int) -> tuple[list[First], bool]:
+    """(parts of the coarsest level, whether they were searched).
 
     The best first; there are others only of a search. No more parts than allowed, but some may be too full.
     """
-    found, searched = _first_parts(run, level, seed)
+    level = levels.for_rounds(len(levels) - 1)
+    found, searched = _first_parts(run, levels, level, seed)
     most = run.problem.max_parts
 
-    def fold(parts: Array, n_parts: int) -> tuple[Array, int]:
-        if most is None or n_parts <= most:
-            return parts, n_parts
-        sizes = np.zeros(n_parts, np.int64)
+    def fold(first: First) -> First:
+        if most is None or first.n_parts <= most:
+            return first
+        parts, sizes = run.engine.to_host(first.parts), np.zeros(first.n_parts, np.int64)
         np.add.at(sizes, parts, run.engine.to_host(level.resources[:, 0]))
-        return fold_parts(run.engine.to_host(parts), sizes, most)
+        return First(*fold_parts(parts, sizes, most))
 
-    return [fold(*one) for one in found], searched
+    return [fold(one) for one in found], searched
 
 
-def _first_parts(run: Run, level: Level, seed: int) -> tuple[list[tuple[Array, int]], bool]:
+def _first_parts(run: Run, levels: Hierarchy, level: Level, seed: int) -> tuple[list[First], bool]:
+    """The same, with any number of parts; `level` is the coarsest as refinement wants it."""
     config, problem, progress = run.config, run.problem, run.progress
     if progress.expired():
-        return [pack(run.engine, run.engine.restore(level), run.limits)], False
+        return [First(*pack(run.engine, levels.level(-1), run.limits))], False
     if small(level, config):
         knobs = config.search
-        whole = run.engine.restore(level)
-        hunt = run.engine.searcher(whole, problem.limits, knobs, problem.max_parts)
+        hunt = run.engine.searcher(levels.level(-1), problem.limits, knobs, problem.max_parts)
         draw = np.random.default_rng(seed)  # while a device makes hierarchies
         if level.n_pins * hunt.count_parts() <= knobs.most_work:
             total = knobs.newcomers + hunt.generations * knobs.batch
             progress.start("searching", total, "partitions")
             found = hunt.run(draw, progress)
             progress.finish()
-            return [(one.parts, one.n_parts) for one in found], True
+            valid = [None if one.overload else one.connectivity for one in found]
+            firsts = zip(found, valid, strict=True)
+            return [First(one.parts, one.n_parts, known) for one, known in firsts], True
     if run.keep_parts(level.n_nodes):
-        return [(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
+        return [First(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
     if level.n_nodes > config.merge_at_most:
         # Nothing merges by the bound on axons that coarsening uses: fill parts by exact unions.
-        return [pack(run.engine, run.engine.restore(level), run.limits)], False
+        return [First(*pack(run.engine, levels.level(-1), run.limits))], False
     alone = run.engine.xp.arange(level.n_nodes, dtype=np.int32)
-    state = examine(run.engine, level, run.limits, alone, level.n_nodes)
+    state = weigh(run.engine, level, run.limits, alone, level.n_nodes)
     # Coarse borders cost axons that refinement wins back: the first parts may exceed distinct limits.
     roomy = problem.limits.copy()
     distinct = roomy[level.resources.shape[1] :]
     distinct += distinct // 100 * config.merge_slack_percent
     parts, n_parts = run.merge(level, state, roomy)
-    return [(run.engine.to_host(parts), n_parts)], False
+    return [First(run.engine.to_host(parts), n_parts)], False

@@ -123,6 +123,12 @@ class CpuEngine(CpuCompression):
         if not self.keeps:
             trim_heap()
 
+    def make_room(self) -> None:
+        """What comes next is larger; `tidy` is enough here."""
+
+    def forget(self) -> None:
+        """A partition is done, for which nothing was kept."""
+
     def to_host(self, array: Array) -> Array:
         """An array on the host."""
         return array
@@ -357,11 +363,12 @@ class CpuEngine(CpuCompression):
         parts: Array,
         n_parts: int,
         loads: Array,
-        table: Table,
         limits: Array,
+        table: Table | None = None,
         progress: Progress = SILENT,
     ) -> tuple[Array, int]:
         """(int32[n_nodes] parts numbered without gaps, their number) by turns (see `merging.py`)."""
+        table = table or self.measure(level, parts, n_parts)[0]
         return merging.merge_parts(self, level, parts, n_parts, loads, table, limits, progress)
 
     # ---------------------------------------------------------------- coarsening

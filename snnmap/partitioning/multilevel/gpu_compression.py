@@ -1,4 +1,4 @@
-"""Compression on the GPU (``kernels/classes.cu``): one launch a round, one wait."""
+"""Compression on the GPU (``kernels/classes.cu``): one launch for all rounds, one wait."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from snnmap.partitioning.multilevel.compression import Classes
+from snnmap.partitioning.multilevel.compression import Classes, Classified
 from snnmap.partitioning.multilevel.gpu_contraction import GATE_WORDS, GpuContraction, Space
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.progress import SILENT, Progress
 
 Array = Any  # cupy.ndarray
 
@@ -16,20 +17,25 @@ Array = Any  # cupy.ndarray
 class GpuCompression(GpuContraction):
     """The steps of compression; see `engine_cpu.CpuEngine`."""
 
-    def classify(self, level: Level, classes: Array | None) -> tuple[int, Array]:
-        """(how many classes, int32[n_nodes]) of twins, or, with classes, of class twins."""
+    def classify(
+        self, level: Level, rounds: int, most: int, progress: Progress = SILENT
+    ) -> Classified | None:
+        """What `compression.classify_in_rounds` finds, by one launch; time is looked at before it."""
+        if progress.expired():
+            return None
         level = self.restore(level)
         xp, n, n_nets = self.xp, level.n_nodes, level.n_nets
         bits = max((2 * n - 1).bit_length(), 1)
         n_words = ((1 << bits) + n) // 32 + 1
         sums = [n_nets, n_nets, n, n]
         blocks = self.device.multiprocessors
-        zeroed, marks = [GATE_WORDS + 2, *sums, 32 * n_words], n_words // 2 + 1
+        zeroed, marks = [GATE_WORDS + 3, *sums, 32 * n_words], n_words // 2 + 1
         space, numbers = Space(xp, zeroed, [marks, marks, blocks]), xp.empty(n, xp.int32)
         sizes = (n_nets, level.n_pins, len(level.source_nodes), n)
-        args = (*level[:4], *level[5:9], *sizes, classes, bits, n_words, *space.pieces, numbers)
-        self._run_together("classes", "classify_nodes", 0, *args)
-        return int(space.array[GATE_WORDS + 1]), numbers
+        args = (*level[:4], *level[5:9], *sizes, rounds, most, bits, n_words, *space.pieces)
+        self._run_together("classes", "classify_nodes", 0, *args, numbers)
+        n_classes, least = self.to_host(space.array[GATE_WORDS + 1 : GATE_WORDS + 3]).tolist()
+        return Classified(numbers, n_classes, least)
 
     def sort_classes(self, level: Level, classes: Array, n_classes: int) -> Classes:
         """The nodes of each class together."""

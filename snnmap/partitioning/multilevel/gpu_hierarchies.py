@@ -34,34 +34,35 @@ class Start(NamedTuple):
 
 
 class Starts:
-    """The hierarchies that were made so far.
+    """The hierarchies that were made so far for a search, which is handed in where it is needed.
+
+    (One that is kept would keep its levels on the device until cycles are collected.)
 
     Attributes:
         maps: int32[n_rows, n_nodes] on the device, a cluster or part of each node.
     """
 
-    def __init__(self, device: Device, upload: Uploader, search: Search, threads: int):
-        """`search`: of a level on the device; `threads`: of a block."""
+    def __init__(self, device: Device, upload: Uploader, n_nodes: int, threads: int):
+        """`n_nodes`: of the finest level; `threads`: of a block."""
         self._known: dict[int, Start] = {}
         self._pending: list[tuple[list[int], int, int, Array]] = []
-        self.maps: Array = device.xp.empty((0, search.level.n_nodes), device.xp.int32)
-        self._device, self._upload, self._search, self._threads = device, upload, search, threads
+        self.maps: Array = device.xp.empty((0, n_nodes), device.xp.int32)
+        self._device, self._upload, self._threads = device, upload, threads
 
-    @property
-    def known(self) -> dict[int, Start]:
+    def known(self, search: Search) -> dict[int, Start]:
         """What partitions start with, by the number of the hierarchy; all that are being made are waited for."""
         for numbers, first, most, counts in self._pending:
             rows = self._device.xp.asnumpy(counts).reshape(len(numbers), most).tolist()
             for i, (number, row) in enumerate(zip(numbers, rows, strict=True)):
-                self._known[number] = self._start(first + i * most, [c for c in row if c])
+                self._known[number] = self._start(search, first + i * most, [c for c in row if c])
         self._pending.clear()
         return self._known
 
-    def make(self, numbers: list[int]) -> None:
-        """Start making these hierarchies."""
+    def make(self, search: Search, numbers: list[int]) -> None:
+        """Start making these hierarchies of a level on the device."""
         if not numbers:
             return
-        device, search, xp = self._device, self._search, self._device.xp
+        device, xp = self._device, self._device.xp
         level, config = search.level, search.config
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
@@ -70,7 +71,7 @@ class Starts:
         state = xp.zeros(crews * _STATE_WORDS + len(numbers) * most, xp.int64)
         counts = state[crews * _STATE_WORDS :]
         limits, seeds = send_together(self._upload, *search.narrow(np.array(numbers)))
-        n_slots, shared, scratch = self._bytes()
+        n_slots, shared, scratch = self._bytes(search)
         args = (
             *level,
             *sizes,
@@ -97,9 +98,9 @@ class Starts:
         self.maps = xp.concatenate([self.maps, maps]) if first else maps
         self._pending.append((numbers, first, most, counts))
 
-    def _start(self, first: int, counts: list[int]) -> Start:
+    def _start(self, search: Search, first: int, counts: list[int]) -> Start:
         """The start of the hierarchy whose maps are the rows from `first` on, with so many clusters each."""
-        xp, search = self._device.xp, self._search
+        xp = self._device.xp
         n_parts, row = search.level.n_nodes, first + len(counts) - 1
         if counts:
             n_parts = counts[-1]
@@ -118,16 +119,16 @@ class Starts:
         self.maps = self._device.xp.concatenate([self.maps, row.reshape(1, -1)])
         return len(self.maps) - 1
 
-    def _bytes(self) -> tuple[int, int, int]:
+    def _bytes(self, search: Search) -> tuple[int, int, int]:
         """(slots of a warp's table, bytes of shared memory of a block, bytes of scratch of a crew)."""
-        level = self._search.level
+        level = search.level
         n, n_nets, n_pins, n_sources = (
             level.n_nodes,
             level.n_nets,
             level.n_pins,
             len(level.source_nodes),
         )
-        n_loads, n_distinct = len(self._search.limits), level.counts.shape[1]
+        n_loads, n_distinct = len(search.limits), level.counts.shape[1]
         room = self._device.shared_bytes - 8192  # the kernel itself takes some
         warps, slot = self._threads // 32, 4 * (4 + n_distinct)
         n_slots = min(MOST_SLOTS, largest_power((room - _FIRST_BYTES) // warps // slot))

@@ -14,7 +14,8 @@ from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.gpu_weighing import GpuWeighing, Noted
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.state import State
-from snnmap.partitioning.multilevel.turns import Turn
+from snnmap.partitioning.multilevel.turns import RoundsGaveUpError, Turn
+from snnmap.partitioning.multilevel.upload import Arrival
 from snnmap.progress import Progress
 
 Array = Any  # cupy.ndarray
@@ -67,6 +68,18 @@ class Size(NamedTuple):
     lists: int
 
 
+class Awaited(NamedTuple):
+    """Rounds that the host has not waited for.
+
+    Attributes:
+        told: what the launch tells.
+        parts: int32[n_nodes] at its end and its start, or none.
+    """
+
+    told: Arrival
+    parts: tuple[Array, ...]
+
+
 class Played(NamedTuple):
     """What rounds in one launch made.
 
@@ -81,7 +94,7 @@ class Played(NamedTuple):
 
 
 class GpuRounds(GpuWeighing, GpuChoosing):
-    """`refine` as one launch; the host waits once.
+    """`refine` as one launch; the host waits once, or only when the next rounds are on their way (`deferred`).
 
     Attributes:
         round_threads: most threads of a block.
@@ -108,6 +121,7 @@ class GpuRounds(GpuWeighing, GpuChoosing):
     few_nets: int = 32
     many_nodes: int = 1 << 15
     _by_node: Level | None = None
+    _awaited: Awaited | None = None
 
     def refine_rounds(
         self,
@@ -120,13 +134,16 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         *,
         overload_price: float,
         patience: int,
+        deferred: bool = False,
     ) -> Array | None:
         """The best parts of these rounds (see `refine`), or None: one step after the other, then.
 
-        That is where a block's shared memory cannot hold the tables, or a list outgrew its memory.
+        That is where a block's shared memory cannot hold the tables, or a list outgrew its memory. If `deferred`
+        the device may still be at it; the next such call, or whoever weighs parts, raises :class:`RoundsGaveUpError` then.
         """
         where = (level, limits, parts, n_parts)
-        played = self._play("refine_rounds", where, turns, progress, overload_price, patience)
+        asked = (turns, progress, overload_price, patience)
+        played = self._play("refine_rounds", where, *asked, deferred=deferred)
         return None if played is None else played.parts
 
     def refine_by_prefix(
@@ -174,8 +191,12 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         may_grow: bool = False,
         *,
         spread: bool = True,
+        deferred: bool = False,
     ) -> Played | None:
-        """What a kernel made of the parts; None if it cannot take them or gave up. `spread`: see `_fit_tables`."""
+        """What a kernel made of the parts; None if it cannot take them or gave up. `spread`: see `_fit_tables`.
+
+        If `deferred`, and one launch is enough, it is not waited for (see `refine_rounds`).
+        """
         level, limits, parts, n_parts = where
         names = None
         if n_parts >= self.gapless_parts and name != "repair_rounds":  # that fills empty ones
@@ -207,6 +228,13 @@ class GpuRounds(GpuWeighing, GpuChoosing):
                 told[:1] = 0
             args = (layout, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
+            before, self._awaited = self._awaited, None
+            if deferred and len(turns) <= some:
+                found = result if names is None else names[result]
+                self._awaited = Awaited(Arrival(xp, told), (result, parts) if names is None else ())
+            self._settle(before)
+            if self._awaited is not None:
+                return Played(found, len(turns), False)
             words = self.to_host(told)
             asked = turns, progress, overload_price, patience, may_grow
             if words[_GAVE_UP] == _NEEDS_LISTS:
@@ -222,9 +250,31 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         if names is not None:
             result = names[result]
         elif name != "repair_rounds":
-            noted = zip((result, parts), words[_PROGRESS_WORDS:].reshape(2, -1), strict=True)
-            self._noted = [Noted(*one) for one in list(noted)[: 2 - (name == "refine_by_prefix")]]
+            self._note((result, parts)[: 2 - (name == "refine_by_prefix")], words)
         return Played(result, int(words[_N_TURNS]), bool(words[_STALLED]))
+
+    def _note(self, parts: Sequence[Array], words: Any) -> None:
+        """Keep what a launch tells of the parts at its end and its start."""
+        found = words[_PROGRESS_WORDS:].reshape(2, -1)
+        self._noted = [Noted(*one) for one in zip(parts, found, strict=False)]
+
+    def _settle(self, awaited: Awaited | None) -> None:
+        """Wait for a launch that was deferred."""
+        if awaited is None:
+            return
+        words = awaited.told.wait()
+        if words[_GAVE_UP]:
+            self._awaited = None
+            raise RoundsGaveUpError
+        self._note(awaited.parts, words)
+
+    def weigh(
+        self, level: Level, limits: Array, parts: Array, n_parts: int
+    ) -> tuple[None, int, Array, Any]:
+        """See `GpuWeighing`; rounds that were deferred are waited for."""
+        awaited, self._awaited = self._awaited, None
+        self._settle(awaited)
+        return super().weigh(level, limits, parts, n_parts)
 
     def _close_gaps(self, parts: Array, n_parts: int) -> tuple[Array, Array]:
         """(int32[n]: the parts that have nodes, ascending; int32[n_nodes]: which of these each node is in)."""

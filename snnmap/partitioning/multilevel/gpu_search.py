@@ -12,18 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from snnmap.partitioning.multilevel.config import SearchConfig
-from snnmap.partitioning.multilevel.device import Device
+from snnmap.partitioning.multilevel.device import Device, word
 from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded, start_sums
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
-from snnmap.partitioning.multilevel.upload import Uploader, send_together
+from snnmap.partitioning.multilevel.upload import Arrival, Uploader, send_together
 from snnmap.progress import SILENT, Progress
 
 _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
 _NEAR_MARKS = 256  # as in the kernel
 _NO_LIMIT = 1 << 40
+_MOST_RANKED = 1 << 11  # new partitions that a block ranks
 
 
 class _Row(NamedTuple):
@@ -32,6 +33,22 @@ class _Row(NamedTuple):
     made: Any
     row: int
     address: int
+
+
+class _Made(NamedTuple):
+    """Partitions that a launch makes.
+
+    Attributes:
+        made: int32[n, n_nodes] on the device.
+        results: int64[n, 2 + n_loads] there, of each its parts, connectivity, overloads.
+        arrival: of these.
+        most: parts that one may have.
+    """
+
+    made: Any
+    results: Any
+    arrival: Arrival
+    most: int
 
 
 class GpuSearch(Search):
@@ -81,9 +98,9 @@ class GpuSearch(Search):
         totals, largest = xp.asnumpy(sums)
         super().__init__(level, limits, config, max_parts, (totals, largest))
         self.is_narrow = bool((totals[self._n_loads[0] :] < 1 << 31).all())
-        self.starts = Starts(device, upload, self, threads)
+        self.starts = Starts(device, upload, level.n_nodes, threads)
         if self.is_narrow:
-            self.starts.make(self.first_hierarchies())
+            self.starts.make(self, self.first_hierarchies())
         factors = np.array([*config.coarse_prices, *config.fine_prices], np.float64)
         self._factors, self._limits, self._totals = send_together(
             upload, factors.view(np.int64), limits, self.totals
@@ -109,15 +126,15 @@ class GpuSearch(Search):
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
-        known = self.starts.known
-        self.starts.make([number for number in numbers if number not in known])
-        return [self.starts.known[number].n_parts for number in numbers]
+        known = self.starts.known(self)
+        self.starts.make(self, [number for number in numbers if number not in known])
+        return [self.starts.known(self)[number].n_parts for number in numbers]
 
     def create_all(self, seeds: list[int]) -> Iterator[list[Individual]]:
         """New partitions, in order."""
         numbers = [seed % self.n_hierarchies for seed in seeds]
         self.coarsen_all(sorted(set(numbers)))
-        known = self.starts.known
+        known = self.starts.known(self)
         steps: list[tuple[int, int, int]] = []
         given: dict[int, tuple[int, ...]] = {}  # of a task, but for the seed
         for number in sorted(set(numbers)):
@@ -125,7 +142,10 @@ class GpuSearch(Search):
             given[number] = (start.n_parts, len(steps), len(start.steps), 0, 0, start.row)
             steps += start.steps
         tasks = [(seed, *given[number]) for seed, number in zip(seeds, numbers, strict=True)]
-        return self._make(tasks, self.starts.maps, steps)
+        most = max(start[0] for start in given.values()) + self.config.spare_parts
+        array = self._upload(np.array(tasks, np.int64))
+        self._newest = self._make(array, most, self.starts.maps, steps)
+        return self._wait(self._newest)
 
     def combine_all(
         self, tasks: list[tuple[Individual, Individual, int]]
@@ -136,7 +156,26 @@ class GpuSearch(Search):
             better, other = (first, second) if first.cost <= second.cost else (second, first)
             first_at, second_at = better.parts.address, other.parts.address
             rows.append((seed, better.n_parts, 0, 0, first_at, other.n_parts, second_at))
-        return self._make(rows, None, [])
+        most = max(max(row[1], row[5]) for row in rows) + self.config.spare_parts
+        return self._wait(self._make(self._upload(np.array(rows, np.int64)), most))
+
+    def combine_ahead(self, drawn: list[tuple[int, int, int]]) -> Iterator[list[Individual]] | None:
+        """Offspring of the newest partitions, started before these are there (see the twin).
+
+        Not where there is no memory for all at once as long as nobody knows how few parts they have.
+        """
+        newest, blocks = self._newest, min(len(drawn), self._device.multiprocessors)
+        most = newest.most + self.config.spare_parts
+        if len(newest.results) > _MOST_RANKED or self._room(blocks, most)[0] < blocks:
+            return None
+        tasks = self._xp.empty((len(drawn), 7), self._xp.int64)
+        kernel = self._device.kernel("search", "choose_parents", self._defines)
+        price = word(float(self.config.overload_price))
+        ranks = self._upload(np.array(drawn, np.int64))
+        given = (newest.results, len(newest.results), newest.made, self.level.n_nodes)
+        args = (*given, ranks, len(drawn), self._totals, price, tasks)
+        self._device.launch(kernel, 1, args, threads=self._threads)
+        return self._wait(self._make(tasks, most))
 
     def run(self, seed: int | np.random.Generator, progress: Progress = SILENT) -> list[Individual]:
         """The best partitions after the generations that the settings allow; their parts on the device."""
@@ -145,14 +184,13 @@ class GpuSearch(Search):
 
     def _make(
         self,
-        tasks: Sequence[tuple[int, ...]],
-        maps: Array | None,
-        steps: list[tuple[int, int, int]],
-    ) -> Iterator[list[Individual]]:
-        """Start the tasks (see the kernel); who asks for the individuals waits for them."""
+        tasks: Array,
+        most: int,
+        maps: Array | None = None,
+        steps: Sequence[tuple[int, int, int]] = (),
+    ) -> _Made:
+        """Start the tasks (int64[n, 7] on the device, see the kernel), of which none has more than `most` parts."""
         xp, device, config = self._xp, self._device, self.config
-        most = max(max(n_parts, others) for _, n_parts, _, _, _, others, _ in tasks)
-        most += config.spare_parts
         wanted = max(len(tasks), len(steps))
         blocks, clear, scratch = self._room(min(wanted, device.multiprocessors), most)
         memory = (clear, self._clear_bytes(most), scratch, self._scratch_bytes(most))
@@ -172,7 +210,7 @@ class GpuSearch(Search):
         results = xp.empty((len(tasks), 2 + len(self.limits)), xp.int64)
         args = (
             *level,
-            self._upload(np.array(tasks, np.int64)),
+            tasks,
             len(tasks),
             *levels,
             *self.effort,
@@ -193,14 +231,15 @@ class GpuSearch(Search):
         kernel = device.kernel("search", "make_individuals", self._defines)
         blocks = min(blocks, len(tasks))
         device.launch(kernel, blocks, args, self._shared_bytes(most, words), self._threads)
-        data: Any = made.data
-        first, size = int(data.ptr), 4 * self.level.n_nodes
-        rows = [_Row(made, i, first + i * size) for i in range(len(tasks))]
-        return self._wait(rows, results)
+        return _Made(made, results, Arrival(xp, results), most)
 
-    def _wait(self, rows: list[_Row], results: Array) -> Iterator[list[Individual]]:
-        """What was made, all at once; whoever asks waits for the device."""
-        yield self.weigh(rows, self._xp.asnumpy(results))
+    def _wait(self, made: _Made) -> Iterator[list[Individual]]:
+        """What was made, all at once; whoever asks waits for it, and not for what was started later."""
+        results = made.arrival.wait()
+        data: Any = made.made.data
+        first, size = int(data.ptr), 4 * self.level.n_nodes
+        rows = [_Row(made.made, i, first + i * size) for i in range(len(results))]
+        yield self.weigh(rows, results)
 
     def _room(self, n_blocks: int, most_parts: int) -> tuple[int, Array, Array]:
         """How many blocks have room, at most so many, and memory (uint8) for them: what is clear, and the rest.

@@ -154,3 +154,4 @@ class Hierarchy:
         if depth:
             self._levels[depth - 1] = None
         self._engine.tidy()
+        self._engine.make_room()

@@ -38,6 +38,7 @@ def refine(
     roomy: bool,
     seed: int,
     progress: Progress = SILENT,
+    deferred: bool = False,
 ) -> Array:
     """Better parts of one level; never worse by (connectivity + `overload_price` * overload).
 
@@ -56,6 +57,10 @@ def refine(
         roomy: whether parts may take a little more than fits while the price is the last one too.
         seed: breaks ties.
         progress: asked between rounds whether to stop.
+        deferred: whether the engine may return before it is sure that they are there.
+
+    Raises:
+        RoundsGaveUpError: those deferred before this.
     """
     settles = schedule == (config.settle_price,)
     if (config.settle_scheme if settles else config.scheme) == "sequence":
@@ -64,7 +69,7 @@ def refine(
             *start, rounds=rounds, schedule=schedule, seed=seed, progress=progress
         )
     turns = plan_turns(config, rounds, schedule, roomy=roomy, seed=seed)
-    asked = {"overload_price": overload_price, "patience": config.patience}
+    asked = {"overload_price": overload_price, "patience": config.patience, "deferred": deferred}
     refined = engine.refine_rounds(level, limits, parts, n_parts, turns, progress, **asked)
     if refined is not None:
         return refined

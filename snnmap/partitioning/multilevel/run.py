@@ -82,14 +82,11 @@ class Run:
         Unless `hasty`, time does not matter: there are more parts than allowed.
         """
         engine, parts, n_parts = self.engine, state.parts, state.n_parts
+        if state.loads is None:
+            state = weigh(engine, level, engine.from_host(limits), parts, n_parts)
         if none_fit(engine.to_host(state.loads), limits, level.resources.shape[1]):
             return parts, n_parts
-        table = state.table
-        if table is None:
-            table = engine.measure(level, parts, n_parts)[0]
         progress = self.progress if hasty else SILENT
-        known = (parts, n_parts, engine.from_host(state.loads), table)
-        found: tuple[Array, int] = engine.merge_parts(
-            level, *known, engine.from_host(limits), progress
-        )
+        known = (parts, n_parts, state.loads, limits, state.table)
+        found: tuple[Array, int] = engine.merge_parts(level, *known, progress)
         return found

@@ -191,11 +191,11 @@ class Search:
         price, totals = self.config.overload_price, np.maximum(self.totals, 1).tolist()
         found = []
         for where, (n_parts, connectivity, *over) in zip(parts, results.tolist(), strict=True):
-            cost = connectivity
-            for excess, total in zip(over, totals, strict=True):
-                if excess:
-                    cost += excess * int(connectivity * price / total)
-            found.append(Individual(cost, connectivity, sum(over), n_parts, where))
+            cost, overload = connectivity, sum(over)
+            if overload:
+                pairs = zip(over, totals, strict=True)
+                cost += sum(excess * int(connectivity * price / total) for excess, total in pairs)
+            found.append(Individual(cost, connectivity, overload, n_parts, where))
         return found
 
     # ---------------------------------------------------------------- individuals
@@ -258,6 +258,14 @@ class Search:
         """Offspring, likewise; each task is two parents and a seed."""
         return ([one] for one in each_task(self.combine, tasks))
 
+    def combine_ahead(self, drawn: list[tuple[int, int, int]]) -> Iterator[list[Individual]] | None:
+        """The offspring of the first generation, if it can be made before anybody knows which partitions are best.
+
+        Args:
+            drawn: ranks of both parents among the new partitions, and a seed, of each.
+        """
+        return None
+
     def join(self, level: Level, n_parts: int) -> Array:
         """Parts of the coarsest nodes: the smallest joins its closest neighbour until n_parts are left.
 
@@ -300,6 +308,7 @@ class Search:
             n_parents = len(population) or min(config.newcomers, config.population)
             last = generation == self.generations
             drawn = [] if last else self._draw_tasks(draw, n_parents)
+            ahead = None if generation or last else self.combine_ahead(drawn)
             costs = {one.cost for one in population}
             for some in made:
                 for one in some:
@@ -313,7 +322,8 @@ class Search:
             self.select(population)
             if last or progress.expired():
                 break
-            made = self.combine_all([(population[i], population[j], own) for i, j, own in drawn])
+            parents = [(population[i], population[j], own) for i, j, own in drawn]
+            made = ahead or self.combine_all(parents)
         return population[: config.finalists]
 
     def _draw_tasks(self, draw: np.random.Generator, n: int) -> list[tuple[int, int, int]]:

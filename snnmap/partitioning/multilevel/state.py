@@ -20,7 +20,7 @@ class State:
         parts: int32[n_nodes].
         n_parts: their number.
         connectivity: constant apart.
-        loads: int64[n_parts, n_loads], on the host unless there is a table.
+        loads: int64[n_parts, n_loads], on the host unless there is a table; None: valid, and not measured yet.
         overload: int64[n_loads] on the host, summed over parts.
         table: pins-per-part table, or None.
     """

@@ -7,6 +7,10 @@ from typing import NamedTuple
 from snnmap.partitioning.multilevel.config import RefinementConfig
 
 
+class RoundsGaveUpError(Exception):
+    """Rounds that were not waited for gave up: what was made of their parts since means nothing."""
+
+
 class Turn(NamedTuple):
     """One round, for the host and (as 8-byte words in this order) for the GPU.
 

@@ -1,6 +1,6 @@
-"""Host arrays onto the device, through pinned memory.
+"""Arrays onto the device, and back, through pinned memory.
 
-Large ones through two buffers, one filled while the other travels; tiny ones each through a place of its own
+To the device large ones through two buffers, one filled while the other travels; tiny ones each through a place of its own
 in a ring, so that nothing is waited for before the ring is used up.
 """
 
@@ -25,6 +25,27 @@ def send_together(upload: Uploader, *arrays: Any) -> list[Any]:
     sent = upload(np.concatenate(flat))
     ends = accumulate(len(one) for one in flat)
     return [sent[end - len(one) : end] for one, end in zip(flat, ends, strict=True)]
+
+
+class Arrival:
+    """A small array on its way to the host, which nothing holds up that is started after it.
+
+    Args:
+        xp: CuPy.
+        array: there, contiguous; it may go before it is waited for.
+    """
+
+    def __init__(self, xp: Any, array: Any) -> None:
+        stream, n = xp.cuda.get_current_stream(), int(array.nbytes)
+        memory = np.frombuffer(xp.cuda.alloc_pinned_memory(n), np.uint8, n)
+        array.data.copy_to_host_async(memory.ctypes.data, n, stream)
+        self._array, self._event = memory.view(array.dtype).reshape(array.shape), xp.cuda.Event()
+        self._event.record(stream)
+
+    def wait(self) -> Any:
+        """The array on the host."""
+        self._event.synchronize()
+        return self._array
 
 
 class Uploader:

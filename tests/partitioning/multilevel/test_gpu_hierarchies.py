@@ -42,11 +42,11 @@ def compare(
     assert np.array_equal(on_device.totals, search.totals)
     assert np.array_equal(on_device.largest, search.largest)
     starts = on_device.starts
-    starts.make([1])
-    starts.make([number for number in range(config.hierarchies) if number != 1])
+    starts.make(on_device, [1])
+    starts.make(on_device, [number for number in range(config.hierarchies) if number != 1])
     for number in range(config.hierarchies):
         levels, parts, count = search.coarsen(number)
-        start = starts.known[number]
+        start = starts.known(on_device)[number]
         found = {depth: (n, gpu.to_host(starts.maps[row])) for row, n, depth in start.steps}
         fine = np.arange(level.n_nodes)
         for depth, (coarse, clusters) in enumerate(levels[1:], 1):
@@ -111,10 +111,10 @@ def test_nothing_merges(gpu: GpuEngine) -> None:
     on_device = gpu.searcher(gpu.upload(level), limits, CONFIG, None)
     assert isinstance(on_device, GpuSearch)
     starts = on_device.starts
-    starts.make([0])
-    assert search.coarsen(0)[2] == starts.known[0].n_parts == 20
-    assert not starts.known[0].steps
-    assert gpu.to_host(starts.maps[starts.known[0].row]).tolist() == list(range(20))
+    starts.make(on_device, [0])
+    assert search.coarsen(0)[2] == starts.known(on_device)[0].n_parts == 20
+    assert not starts.known(on_device)[0].steps
+    assert gpu.to_host(starts.maps[starts.known(on_device)[0].row]).tolist() == list(range(20))
 
 
 def test_sizes_of_0(gpu: GpuEngine) -> None:

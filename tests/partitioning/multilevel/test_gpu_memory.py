@@ -13,8 +13,8 @@ import pytest
 from snnmap.errors import EngineError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
+from snnmap.partitioning.multilevel import descent, engine_gpu, gpu_memory, partition_multilevel
 from snnmap.partitioning.multilevel import engine as choice
-from snnmap.partitioning.multilevel import engine_gpu, gpu_memory, partition_multilevel
 from snnmap.partitioning.multilevel.config import PRESETS, resolve_config
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
@@ -111,6 +111,53 @@ def test_same_partition_within_the_plan(
     (line,) = lines
     assert ("with levels in host memory" in line) == gpu.spills
     assert (found.parts == partition(h, "cpu")[0].parts).all()
+
+
+def test_nothing_stays_on_the_device(gpu: GpuEngine) -> None:
+    """But what the engine keeps for the next partition; also before Python collects cycles."""
+    h = Hypergraph.from_hedges(
+        60, np.arange(60), np.arange(61) * 5, (np.arange(300) * 7) % 60, np.ones(60)
+    )
+    gc.collect()
+    before = memory.live
+    gc.disable()
+    try:
+        for _ in range(2):
+            assert partition(h.grouped(), "gpu")[0].engine == "gpu"
+            assert memory.live - before == gpu._scratch.nbytes > 0
+    finally:
+        gc.enable()
+
+
+def test_much_freed_memory_is_given_back(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a level is left, before what stays lies in its midst; little is kept."""
+    pool, given = gpu.xp.get_default_memory_pool(), []
+    monkeypatch.setattr(pool, "free_all_blocks", lambda: given.append(True))
+    partition(reservoir(), "gpu")
+    assert not given
+    monkeypatch.setattr(pool, "free_bytes", lambda: engine_gpu.LARGE + 1)
+    partition(reservoir(), "gpu")
+    assert given
+
+
+def test_levels_are_refined_again_where_rounds_gave_up(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A level is begun before the one before is known to be done; if it is not, all begins again."""
+    h, ways = reservoir(), []
+    refine_levels = descent._refine_levels
+
+    def note(*given: Any, deferred: bool) -> Any:
+        ways.append(deferred)
+        return refine_levels(*given, deferred=deferred)
+
+    monkeypatch.setattr(descent, "_refine_levels", note)
+    expected = partition(h, "cpu")[0].parts
+    assert (partition(h, "gpu")[0].parts == expected).all()
+    assert ways == [True, True]  # once on each engine
+    monkeypatch.setattr(gpu, "entries_of_net", 0)
+    assert (partition(h, "gpu")[0].parts == expected).all()
+    assert ways == [True, True, True, False]
 
 
 def test_too_small_ends_with_the_numbers(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.level import Level, make_level, pose_problem, with_lists
 from snnmap.partitioning.multilevel.refinement import refine, repair
+from snnmap.partitioning.multilevel.turns import RoundsGaveUpError, plan_turns
 from snnmap.progress import Progress
 from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.cases import counted_hypergraphs, feasible_limits
@@ -141,6 +142,29 @@ def test_repair_goes_on_where_a_launch_gave_up(
     found, expected = (repaired(engine, level, 3, 9, None) for engine in (gpu, CpuEngine()))
     assert (found[0] == expected[0]).all()
     assert any(gave_up)
+
+
+def test_the_next_rounds_need_not_wait(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deferred rounds are the same; where they gave up, whoever comes next is told."""
+    level = twins.random_level(np.random.default_rng(1), **SHAPES["many events"])
+    again = {"deferred": True, "rounds": 3}
+    found = refined(gpu, level, 3, 9, SCHEMES["jet"], **again)
+    assert (found == refined(CpuEngine(), level, 3, 9, SCHEMES["jet"], **again)).all()
+    monkeypatch.setattr(gpu, "entries_of_net", 0)
+    with pytest.raises(RoundsGaveUpError):  # by weighing
+        refined(gpu, level, 3, 9, SCHEMES["jet"], **again)
+    there, parts = gpu.upload(level), np.zeros(level.n_nodes, np.int32)
+    limits = gpu.from_host(np.full(len(level.totals()), 5))
+    turns = plan_turns(RefinementConfig(), 2, (1.0,), roomy=False, seed=1)
+    asked = (there, limits, gpu.from_host(parts), 2, turns, Progress())
+    how = {"overload_price": 1.0, "patience": 2}
+    monkeypatch.setattr(gpu, "entries_of_net", 64)
+    assert gpu.refine_rounds(*asked, **how, deferred=True) is not None
+    assert gpu.refine_rounds(*asked, **how, deferred=True) is not None  # after a look at the first
+    monkeypatch.setattr(gpu._awaited.told, "wait", lambda: np.ones(99, np.int64))
+    with pytest.raises(RoundsGaveUpError):  # by rounds
+        gpu.refine_rounds(*asked, **how)
+    assert gpu.refine_rounds(*asked, **how) is not None
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

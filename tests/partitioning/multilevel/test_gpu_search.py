@@ -79,9 +79,9 @@ def test_new_partitions_share_the_levels_of_their_hierarchies(
     started: list[str] = []
     launch = gpu.device.launch
 
-    def note(kernel: Any, *args: Any) -> None:
+    def note(kernel: Any, *args: Any, **named: Any) -> None:
         started.append(kernel.name)
-        launch(kernel, *args)
+        launch(kernel, *args, **named)
 
     monkeypatch.setattr(gpu.device, "launch", note)
     monkeypatch.setattr(gpu.device, "multiprocessors", blocks)
@@ -90,6 +90,16 @@ def test_new_partitions_share_the_levels_of_their_hierarchies(
     compare(gpu, level, 4, config)
     assert ("contract_steps" in started) == (blocks > 3)
     assert started.count("make_individuals") == 2
+    assert started.count("choose_parents") == 1
+
+
+def test_parents_of_many_new_partitions_are_chosen_on_the_host(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_search, "_MOST_RANKED", 3)
+    level = random_level(np.random.default_rng(7), n_nodes=40, n_nets=30, mean_pins=4)
+    for newcomers in (3, 4):
+        compare(gpu, level, 3, replace(BRIEF, newcomers=newcomers, generations=2, batch=4))
 
 
 def test_blocks_take_turns_where_memory_is_short(

@@ -9,7 +9,7 @@ import pytest
 
 from snnmap.partitioning.multilevel import upload
 from snnmap.partitioning.multilevel.device import Device
-from snnmap.partitioning.multilevel.upload import Uploader
+from snnmap.partitioning.multilevel.upload import Arrival, Uploader
 from tests.emulator.starting import KINDS, start_gpu
 
 
@@ -41,3 +41,14 @@ def test_arrays_arrive_through_small_buffers(
 def test_arrays_larger_than_a_buffer(device: Device) -> None:
     array = np.arange(upload.BUFFER_BYTES // 8 * 2 + 5)[::-1]
     assert (device.xp.asnumpy(Uploader(device.xp)(array)) == array).all()
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (700, 4)])
+def test_arrays_come_back(device: Device, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).integers(-99, 99, shape)
+    there = Uploader(device.xp)(array)
+    arrival = Arrival(device.xp, there)
+    there[:] = 0  # started later
+    found = arrival.wait()
+    assert found.dtype == array.dtype
+    assert (found == array).all()

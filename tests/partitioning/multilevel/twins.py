@@ -286,10 +286,10 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
     found: Results = {"classes": None}
     if classes is not None:
         found["classes"] = engine.to_host(classes[0])
-    numbers = None
-    for depth in range(3):
-        n_classes, numbers = engine.classify(level, numbers)
+    for depth, most in ((0, level.n_nodes), (1, level.n_nodes), (3, level.n_nodes * 3 // 4)):
+        numbers, n_classes, least = engine.classify(level, depth, most)
         found |= {f"classes {depth}": engine.to_host(numbers), f"number {depth}": n_classes}
+        found[f"least {depth}"] = least
         ranked = engine.sort_classes(level, numbers, n_classes)
         for field, array in zip(ranked._fields, ranked, strict=True):
             found[f"{field} {depth}"] = engine.to_host(array)
@@ -355,8 +355,11 @@ def step_merge(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     for n_final in (3, 12):
         limits = engine.from_host(random_limits(rng, host, n_final))
         state = examine(engine, level, limits, parts, n_parts)
-        merged, n_left = engine.merge_parts(level, parts, n_parts, state.loads, state.table, limits)
-        found |= {f"1/{n_final} parts": engine.to_host(merged), f"1/{n_final} number": n_left}
+        known = (level, parts, n_parts, state.loads, limits)
+        for kind, table in ("table", state.table), ("sets", None):
+            merged, n_left = engine.merge_parts(*known, table)
+            name = f"1/{n_final} by {kind}"
+            found |= {f"{name}: parts": engine.to_host(merged), f"{name}: number": n_left}
     return found
 
 
