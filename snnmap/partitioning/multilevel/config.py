@@ -54,7 +54,7 @@ class CoarseningConfig:
     turns: int = 2
     candidates: int = 4
     growth: float = 4.0
-    large_growth: float = 10.0
+    large_growth: float = 8.0
     max_nets: int = 24
     max_pins: int = 128
     stall: float = 0.95
@@ -89,16 +89,16 @@ class SearchConfig:
             Fiduccia-Mattheyses (`refinement.fm_cells`).
     """
 
-    newcomers: int = 44
+    newcomers: int = 48
     population: int = 16
-    batch: int = 52
+    batch: int = 48
     generations: int = 1
     shrink: float = 0.4
     growth: float = 4.0
     hierarchies: int = 8
     passes: int = 1
     patience: int = 5
-    turns: int = 16
+    turns: int = 8
     coarse_prices: tuple[float, ...] = (0.5, 4.0)
     fine_prices: tuple[float, ...] = (4096.0,)
     spare_parts: int = 1
@@ -126,6 +126,8 @@ class RefinementConfig:
         patience: rounds without a new best that end a level.
         polish_patience: the same on levels that compression made, where single moves gain little.
         polish_pins: most pins x rounds there, but two rounds at least.
+        polish_rounds, polish_settle_rounds: instead of `rounds` and `settle_rounds` there, on the way back from a
+            searched partition.
         temperature: at first, moves that lose up to this share of a node's ties are proposed.
         coarse_prices, fine_prices: prices of overload over the rounds, in units of its average worth.
         polish_prices: the same where a searched partition is refined.
@@ -139,11 +141,13 @@ class RefinementConfig:
 
     scheme: Literal["jet", "sequence"] = "jet"
     rounds: int = 7
-    large_rounds: int = 4
+    large_rounds: int = 5
     finest_rounds: int = 8
     patience: int = 12
     polish_patience: int = 2
     polish_pins: int = 50_000_000
+    polish_rounds: int = 0
+    polish_settle_rounds: int = 5
     temperature: float = 0.1
     coarse_prices: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     fine_prices: tuple[float, ...] = (8.0,)
@@ -219,6 +223,8 @@ PRESETS: dict[str, Config] = {
             rounds=16,
             large_rounds=20,
             finest_rounds=20,
+            polish_rounds=16,
+            polish_settle_rounds=3,
             patience=16,
             coarse_prices=(0.5, 1.0, 2.0, 4.0),
             fine_prices=(1.0, 2.0, 4.0, 8.0, 16.0),
@@ -247,6 +253,7 @@ PRESETS: dict[str, Config] = {
             coarse_prices=(4096.0,),
             fine_prices=(4096.0,),
             settle_rounds=0,
+            polish_settle_rounds=0,
         ),
         large_pins=1 << 40,
         merge="needed",

@@ -43,7 +43,7 @@ def refined_levels(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tup
 
 
 def test_large_levels_take_fewer_steps_and_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    all_large = refined_levels(monkeypatch, large_pins=0)
+    all_large = refined_levels(monkeypatch, large_pins=0, coarsening={"large_growth": 16})
     none_large = refined_levels(monkeypatch)
     knobs = Config().refinement
     assert [rounds for _, rounds in all_large[:-1]] == [knobs.large_rounds] * (len(all_large) - 1)
