@@ -123,9 +123,6 @@ class CpuEngine(CpuCompression):
         if not self.keeps:
             trim_heap()
 
-    def make_room(self) -> None:
-        """What comes next is larger; `tidy` is enough here."""
-
     def forget(self) -> None:
         """A partition is done, for which nothing was kept."""
 

@@ -32,9 +32,6 @@ three and a half times their raw pins' bytes."""
 LEAST_POOL = 18 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
 
-LARGE = 1 << 28
-"""Free bytes that are worth the time that giving them back takes."""
-
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
@@ -176,11 +173,6 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         """Forget what was kept for a level."""
         self._listed = (None, 0, None)
         self._by_node = None
-
-    def make_room(self) -> None:
-        """Give back much that is free, before a small array that stays lies in its midst."""
-        if self.xp.get_default_memory_pool().free_bytes() > LARGE:
-            self.xp.get_default_memory_pool().free_all_blocks()
 
     def forget(self) -> None:
         """Forget all of a partition that is done; what its work took can be given to the next."""

@@ -20,7 +20,9 @@ from snnmap.progress import Progress
 
 Array = Any  # cupy.ndarray
 
-_LARGE = 1 << 28  # bytes of memory of rounds, of which no more is taken than needed
+_LARGE = (
+    1 << 28
+)  # bytes of memory of rounds, of which no more is taken than needed, and rooms that lie apart
 _AT_ONCE = 1 << 29  # pins x rounds of a launch, between two looks at the clock
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
@@ -220,7 +222,7 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         if not turns or progress.expired():
             return Played(where[2], 0, False)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
-        layout, told = self._lay_out(fields, turns)
+        layout, told, _kept = self._lay_out(fields, turns)
         kernel = self.device.kernel(_SOURCES[name], name, defines_of(level))
         some = max(_AT_ONCE // max(n_items, 1), 1)
         for first in range(0, len(turns), some):
@@ -289,10 +291,19 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         self._by_node = self.restore(level)
         return self._by_node
 
-    def _lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array]:
-        """(the struct and its turns, words of the last field, which keeps the memory of all rooms)."""
+    def _lay_out(
+        self, fields: list[Any], turns: Sequence[Turn]
+    ) -> tuple[Array, Array, list[Array]]:
+        """(the struct and its turns, words of the last field, all memory, to be kept until the launch).
+
+        Large rooms lie apart: so the others may find a place that something large has left.
+        """
         places, end, zeroed = {}, 0, 0
         rooms = [(i, field) for i, field in enumerate(fields) if isinstance(field, Room)]
+        large = {i: room for i, room in rooms if room.n_bytes >= _LARGE and not room.zeroed}
+        kept = {i: self.xp.empty(room.n_bytes, np.uint8) for i, room in large.items()}
+        fields = [kept.get(i, field) for i, field in enumerate(fields)]
+        rooms = [(i, room) for i, room in rooms if i not in kept]
         for i, room in sorted(rooms, key=lambda one: not one[1].zeroed):
             places[i] = end
             end += -(-room.n_bytes // 256) * 256
@@ -307,7 +318,7 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         packed = struct.pack(f"={len(words)}Q", *words) + b"".join(
             _TURN.pack(*turn) for turn in turns
         )
-        return self.from_host(np.frombuffer(packed, np.uint64)), told
+        return self.from_host(np.frombuffer(packed, np.uint64)), told, [memory, *kept.values()]
 
     def _spare(self, fields: list[Any]) -> list[Any]:
         """The fields without optional rooms, unless all fit beside what is there."""

@@ -154,4 +154,3 @@ class Hierarchy:
         if depth:
             self._levels[depth - 1] = None
         self._engine.tidy()
-        self._engine.make_room()

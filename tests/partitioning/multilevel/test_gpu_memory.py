@@ -129,17 +129,6 @@ def test_nothing_stays_on_the_device(gpu: GpuEngine) -> None:
         gc.enable()
 
 
-def test_much_freed_memory_is_given_back(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a level is left, before what stays lies in its midst; little is kept."""
-    pool, given = gpu.xp.get_default_memory_pool(), []
-    monkeypatch.setattr(pool, "free_all_blocks", lambda: given.append(True))
-    partition(reservoir(), "gpu")
-    assert not given
-    monkeypatch.setattr(pool, "free_bytes", lambda: engine_gpu.LARGE + 1)
-    partition(reservoir(), "gpu")
-    assert given
-
-
 def test_levels_are_refined_again_where_rounds_gave_up(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_same_parts(
     """Whether or not there is memory to keep what nodes find."""
     gave_up = watch(gpu, monkeypatch)
     monkeypatch.setattr(gpu, "room_bytes", lambda: room)
+    monkeypatch.setattr(gpu_rounds, "_LARGE", 1 << 12)  # large rooms lie apart
     level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
     for scheme, roomy in (("jet", False), ("jet", True), ("sequence", False)):
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
