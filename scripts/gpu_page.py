@@ -114,12 +114,16 @@ def figure(record: Record) -> Figure:
                 label=f"{label}, {kind}",
             )
     for i, run in enumerate(runs):  # names in turn above and below; those of neighbours part
+        near = [
+            other for other in runs if other is not run and 0.5 < other["pins"] / run["pins"] < 2
+        ]
+        above = i % 2 == 1 if len(near) != 1 else run["core_ms"] > near[0]["core_ms"]
         crowded = any(other["pins"] < 2 * run["pins"] for other in runs[i + 2 : i + 3])
         follows = i > 1 and run["pins"] < 2 * runs[i - 2]["pins"]
         axes.annotate(
             run["network"],
             (run["pins"], run["core_ms"]),
-            xytext=(0, 6 if i % 2 else -12),
+            xytext=(0, 6 if above else -12),
             textcoords="offset points",
             ha="right" if crowded else "left" if follows else "center",
             fontsize=7,
