@@ -206,16 +206,16 @@ def _refine_levels(
                 deferred=deferred and depth > 0,
             )
             known = known if depth == 0 else None
-        if depth == 0 and known is not None:
+        if depth:
+            parts = parts[levels.maps[depth - 1]]
+        elif known is not None:
             start = State(before, n_parts, known, None, np.zeros(len(run.limits), np.int64), None)
-        elif depth == 0:  # rounds in one launch know what they started with
+        else:  # rounds in one launch know what they started with
             start = run.weigh(before, n_parts)
         progress.advance(1, note=f"{level.n_nodes:,} nodes")
         del level  # before the next, larger one is made again
         if not searched:
             levels.leave(depth)
-        if depth:
-            parts = parts[levels.maps[depth - 1]]
     progress.finish()
     return parts, start
 
