@@ -121,8 +121,8 @@ class RefinementConfig:
     Attributes:
         scheme: ``"jet"``, or ``"sequence"``: the published scheme (`sequence.py`).
         rounds: on every level but the finest; `finest_rounds` there.
-        large_rounds: most rounds on large levels but the finest, and on those that compression made, if
-            none is searched.
+        large_rounds: most rounds on large levels but the finest.
+        unsearched_rounds: most rounds on levels that compression made, if none is searched.
         patience: rounds without a new best that end a level.
         polish_patience: the same on levels that compression made, where single moves gain little.
         polish_pins: most pins x rounds there, but two rounds at least.
@@ -142,6 +142,7 @@ class RefinementConfig:
     scheme: Literal["jet", "sequence"] = "jet"
     rounds: int = 7
     large_rounds: int = 5
+    unsearched_rounds: int = 4
     finest_rounds: int = 8
     patience: int = 12
     polish_patience: int = 2
@@ -222,6 +223,7 @@ PRESETS: dict[str, Config] = {
         refinement=RefinementConfig(
             rounds=16,
             large_rounds=20,
+            unsearched_rounds=20,
             finest_rounds=20,
             polish_rounds=16,
             polish_settle_rounds=3,

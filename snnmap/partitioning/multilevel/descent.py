@@ -182,13 +182,11 @@ def _refine_levels(
         before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
-        if searched and depth < exact:
-            rounds = knobs.polish_rounds
-        few = not searched if depth < exact else depth > 0 and run.is_large(level)
-        if few:
-            rounds = min(rounds, knobs.large_rounds)
         if depth < exact:
+            rounds = knobs.polish_rounds if searched else min(rounds, knobs.unsearched_rounds)
             rounds = _polish_rounds(rounds, level, knobs)
+        elif depth and run.is_large(level):
+            rounds = min(rounds, knobs.large_rounds)
         if rounds and not (searched and depth == len(levels) - 1) and not progress.expired():
             parts = refine(
                 run.engine,

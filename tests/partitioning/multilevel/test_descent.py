@@ -9,6 +9,7 @@ import pytest
 
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
+from snnmap.networks import load_network
 from snnmap.partitioning.multilevel import partition_multilevel
 from snnmap.partitioning.multilevel.config import PRESETS, Config
 from snnmap.partitioning.multilevel.level import pose_problem
@@ -27,7 +28,12 @@ def ring(n: int = 600, fan_out: int = 30) -> Hypergraph:
     ).grouped()
 
 
-def refined_levels(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tuple[int, int]]:
+def refined_levels(
+    monkeypatch: pytest.MonkeyPatch,
+    hypergraph: Hypergraph | None = None,
+    limits: Limits = LIMITS,
+    **settings: Any,
+) -> list[tuple[int, int]]:
     """(nodes, most rounds) of each refinement before completion, from coarse to fine."""
     seen: list[tuple[int, int]] = []
 
@@ -38,7 +44,7 @@ def refined_levels(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tup
     with monkeypatch.context() as patch:
         patch.setattr("snnmap.partitioning.multilevel.descent.refine", note)
         settings["coarsening"] = {"small_pins": 0} | settings.get("coarsening", {})
-        partition_multilevel(ring(), LIMITS, engine="cpu", config=settings)
+        partition_multilevel(hypergraph or ring(), limits, engine="cpu", config=settings)
     return seen[:-1]  # the last one is settling
 
 
@@ -50,6 +56,16 @@ def test_large_levels_take_fewer_steps_and_rounds(monkeypatch: pytest.MonkeyPatc
     assert [rounds for _, rounds in none_large[:-1]] == [knobs.rounds] * (len(none_large) - 1)
     assert all_large[-1] == none_large[-1] == (600, knobs.finest_rounds)
     assert 1 < len(all_large) < len(none_large)
+
+
+def test_levels_of_compression_take_few_rounds_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None but settling on the way back from a searched partition."""
+    network, limits = load_network("lenet").grouped(), Limits(max_size=1024, max_inbound=4096)
+    knobs = Config().refinement
+    unsearched = refined_levels(monkeypatch, network, limits)
+    assert unsearched[-1] == (network.n_nodes, knobs.unsearched_rounds)
+    assert knobs.unsearched_rounds < knobs.finest_rounds
+    assert refined_levels(monkeypatch, network, limits, coarsening={"small_pins": 150_000}) == []
 
 
 def test_coarsening_stops_at_enough_nodes_for_the_first_parts(
