@@ -355,18 +355,10 @@ class CpuEngine(CpuCompression):
         return choosing.choose_prefix(self, level, limits, state, targets, gains)
 
     def merge_parts(
-        self,
-        level: Level,
-        parts: Array,
-        n_parts: int,
-        loads: Array,
-        limits: Array,
-        table: Table | None = None,
-        progress: Progress = SILENT,
+        self, level: Level, state: State, limits: Array, progress: Progress = SILENT
     ) -> tuple[Array, int]:
         """(int32[n_nodes] parts numbered without gaps, their number) by turns (see `merging.py`)."""
-        table = table or self.measure(level, parts, n_parts)[0]
-        return merging.merge_parts(self, level, parts, n_parts, loads, table, limits, progress)
+        return merging.merge_parts(self, level, state, limits, progress)
 
     # ---------------------------------------------------------------- coarsening
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.state import State
 from snnmap.progress import SILENT, Progress
 
 Array = Any  # of the engine's array library
@@ -33,14 +34,7 @@ def none_fit(loads: Array, limits: Array, n_additive: int) -> bool:
 
 
 def merge_parts(
-    engine: Any,
-    level: Level,
-    parts: Array,
-    n_parts: int,
-    loads: Array,
-    table: Any,
-    limits: Array,
-    progress: Progress = SILENT,
+    engine: Any, level: Level, state: State, limits: Array, progress: Progress = SILENT
 ) -> tuple[Array, int]:
     """Join pairs of parts whose union keeps all limits, the most shared weight first.
 
@@ -50,16 +44,14 @@ def merge_parts(
     Args:
         engine: where the arrays are.
         level: the level.
-        parts: int32[n_nodes].
-        n_parts: number of parts, empty ones included.
-        loads: int64[n_parts, n_loads], additive loads first.
-        table: pins-per-part table.
+        state: a partition of it, empty parts included; it loses its table, if there is one.
         limits: int64[n_loads].
         progress: asked between turns whether to stop.
 
     Returns:
         (int32[n_nodes] parts numbered 0.. without gaps, their number).
     """
+    parts, n_parts, loads = state.parts, state.n_parts, state.loads
     xp, sparse = engine.xp, engine.sparse
     n_distinct = level.counts.shape[1]
     n_additive = len(limits) - n_distinct
@@ -73,7 +65,9 @@ def merge_parts(
         return _renumber(xp, parts, n_parts, used, owner), len(used)
     loads = loads[open_parts]
     small = xp.flatnonzero(_is_small(loads, limits))
+    table = state.take_table() or engine.measure(level, parts, n_parts)[0]
     touching, columns = _shared_nets(engine, level, n_parts, table, used[open_parts], small)
+    del table  # the largest array here
     shared: list[Array] = []
     while len(open_parts) > 1 and not progress.expired():
         small, fits = _fit_together(xp, loads, limits, n_additive)

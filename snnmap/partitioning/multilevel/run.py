@@ -81,12 +81,11 @@ class Run:
 
         Unless `hasty`, time does not matter: there are more parts than allowed.
         """
-        engine, parts, n_parts = self.engine, state.parts, state.n_parts
+        engine = self.engine
         if state.loads is None:
-            state = weigh(engine, level, engine.from_host(limits), parts, n_parts)
+            state = weigh(engine, level, engine.from_host(limits), state.parts, state.n_parts)
         if none_fit(engine.to_host(state.loads), limits, level.resources.shape[1]):
-            return parts, n_parts
+            return state.parts, state.n_parts
         progress = self.progress if hasty else SILENT
-        known = (parts, n_parts, state.loads, limits, state.table)
-        found: tuple[Array, int] = engine.merge_parts(level, *known, progress)
+        found: tuple[Array, int] = engine.merge_parts(level, state, limits, progress)
         return found

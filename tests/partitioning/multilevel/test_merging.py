@@ -31,9 +31,7 @@ def test_merges_until_no_pair_fits(hypergraph, seed, size, inbound, incident):
     n = level.n_nodes
     parts = np.random.default_rng(seed).integers(0, n + 1, n).astype(np.int32)
     before = examine(engine, level, problem.limits, parts, n + 1)
-    merged, n_parts = merge_parts(
-        engine, level, parts, n + 1, before.loads, before.table, problem.limits
-    )
+    merged, n_parts = merge_parts(engine, level, before, problem.limits)
     after = examine(engine, level, problem.limits, merged, n_parts)
     assert set(merged) == set(range(n_parts))
     assert all(len(set(merged[parts == p])) == 1 for p in set(parts))
@@ -55,9 +53,7 @@ def test_the_closest_pair_goes_first():
     engine = CpuEngine()
     parts = np.arange(4, dtype=np.int32)
     state = examine(engine, problem.level, problem.limits, parts, 4)
-    merged, n_parts = merge_parts(
-        engine, problem.level, parts, 4, state.loads, state.table, problem.limits
-    )
+    merged, n_parts = merge_parts(engine, problem.level, state, problem.limits)
     assert merged.tolist() == [0, 0, 1, 1]
     assert n_parts == 2
 
@@ -71,9 +67,7 @@ def test_where_none_fit_merging_changes_nothing(hypergraph, seed, size, synapses
     n_parts = max(n // 3, 1) if crowded else n + 1
     parts = rng.integers(0, n_parts, n).astype(np.int32)
     state = examine(engine, level, problem.limits, parts, n_parts)
-    merged, n_left = merge_parts(
-        engine, level, parts, n_parts, state.loads, state.table, problem.limits
-    )
+    merged, n_left = merge_parts(engine, level, state, problem.limits)
     if none_fit(state.loads, problem.limits, 2):
         assert (merged.tolist(), n_left) == (parts.tolist(), n_parts)
 

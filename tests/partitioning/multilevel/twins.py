@@ -7,6 +7,7 @@ engine, a generator with a fixed seed) that returns named host arrays or numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -355,9 +356,8 @@ def step_merge(engine: Any, level: Level, rng: np.random.Generator) -> Results:
     for n_final in (3, 12):
         limits = engine.from_host(random_limits(rng, host, n_final))
         state = examine(engine, level, limits, parts, n_parts)
-        known = (level, parts, n_parts, state.loads, limits)
-        for kind, table in ("table", state.table), ("sets", None):
-            merged, n_left = engine.merge_parts(*known, table)
+        for kind, known in ("table", state), ("sets", replace(state, table=None)):
+            merged, n_left = engine.merge_parts(level, known, limits)
             name = f"1/{n_final} by {kind}"
             found |= {f"{name}: parts": engine.to_host(merged), f"{name}: number": n_left}
     return found
