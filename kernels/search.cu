@@ -195,9 +195,10 @@ __device__ __forceinline__ Cost cost_of(const i64* result, const i64* totals, do
     return cost;
 }
 
+const i32 MOST_RANKED = 2048;
+
 // tasks of `make_individuals` for offspring of new partitions: drawn[i] = (ranks of both parents among n <= MOST_RANKED by their
 // cost, then by their place; seed). One block. `results` and `made` are what made the partitions.
-const i32 MOST_RANKED = 2048;
 extern "C" __launch_bounds__(1024, 1) __global__ void choose_parents(const i64* results, i64 n, const i32* made, i64 n_nodes,
                                                                      const i64* drawn, i64 n_drawn, const i64* totals,
                                                                      i64 price, i64* tasks) {
