@@ -154,26 +154,29 @@ __device__ __forceinline__ void sum_shared(const Merging& in, const Grid& grid, 
     for (i64 first = 0; first < in.n_parts; first += room) {
         for (i64 s = threadIdx.x; s < room * N_COLUMNS; s += blockDim.x) sums.clear(static_cast<u32>(s));
         __syncthreads();
-        const auto add = [&](i64 net, i64 q) {
+        i64 values[N_COLUMNS];  // of the net that is looked at
+        const auto look_at = [&](i64 net) {
+            for (i32 c = 0; c < N_COLUMNS; ++c) values[c] = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
+        };
+        const auto add = [&](i64 q) {
             if (q == part || q < first || q >= first + room) return;
-            for (i32 c = 0; c < N_COLUMNS; ++c) {
-                const i64 value = c < N_DISTINCT ? in.counts[net * N_DISTINCT + c] : in.net_weights[net];
-                sums.add(static_cast<u32>(c * room + q - first), value);
-            }
+            for (i32 c = 0; c < N_COLUMNS; ++c) sums.add(static_cast<u32>(c * room + q - first), values[c]);
         };
         if (in.n_words != 0)
             for_sets_with(in, part, slice, n_slices, [&](i64 net) {
+                look_at(net);
 #pragma unroll 1
                 for (i64 w = first >> 5; w < smaller(in.n_words, (first + room + 31) >> 5); ++w)
-                    for (u32 word = in.sets[net * in.n_words + w]; word != 0; word &= word - 1) add(net, 32 * w + __ffs(word) - 1);
+                    for (u32 word = in.sets[net * in.n_words + w]; word != 0; word &= word - 1) add(32 * w + __ffs(word) - 1);
             });
         else
             for_nets_of(in, part, slice, n_slices, [&](i64 net, const Row& row, i32 member) {
                 bool ignored;
                 if (live_entry(in, row, member, NOBODY, ignored) < 0) return;
+                look_at(net);
 #pragma unroll 1
                 for (i64 e = row.first + lane; e < row.last; e += 32)
-                    if (in.entries[e] != NOBODY) add(net, in.entries[e]);
+                    if (in.entries[e] != NOBODY) add(in.entries[e]);
             });
         __syncthreads();
         for (i64 q = first + threadIdx.x; q < smaller(first + room, in.n_parts); q += blockDim.x) {

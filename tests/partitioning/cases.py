@@ -13,6 +13,15 @@ from tests.partitioning.oracle import slow_metrics, slow_needs
 from tests.strategies import hypergraphs
 
 
+def ring(n: int, fan_out: int, *, reach: int, seed: int) -> Hypergraph:
+    """Every node reaches nodes at most `reach` away from it on a ring: no structure, levels that shrink slowly."""
+    rng = np.random.default_rng(seed)
+    nodes = np.repeat(np.arange(n), fan_out)
+    ends = (nodes + rng.integers(-reach, reach + 1, len(nodes))) % n
+    offsets = np.arange(n + 1) * fan_out
+    return Hypergraph.from_hedges(n, np.arange(n), offsets, ends, rng.random(n)).grouped()
+
+
 @st.composite
 def counted_hypergraphs(draw: st.DrawFn, **others: object) -> Hypergraph:
     """Any small hypergraph; half of the time its h-edges stand for several axons each."""

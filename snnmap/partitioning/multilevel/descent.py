@@ -35,6 +35,20 @@ class First(NamedTuple):
     connectivity: int | None = None
 
 
+class Way(NamedTuple):
+    """The way back from the coarsest level.
+
+    Attributes:
+        searched: whether its parts were searched; its levels stay then.
+        exact: so many levels, from the finest on, are the network and what compression made of it.
+        roomy: whether parts may take a little more than fits on the way.
+    """
+
+    searched: bool = False
+    exact: int = 0
+    roomy: bool = False
+
+
 def cost(state: State) -> tuple[bool, int]:
     """By which partitions are compared."""
     return not state.valid, state.connectivity
@@ -53,48 +67,37 @@ def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple
         coarsen(run, levels, seed)
     with run.clock("search"):
         firsts, searched = solve_coarsest(run, levels, seed)
-    coarse_parts, n_coarse, connectivity = firsts[0]
-    exact = len(compressed) + 1 if compressed else 0
-    by_fm = searched and len(levels) == exact and wants_fm(run, n_coarse)
+    first = firsts[0]
+    way = Way(searched, len(compressed) + 1 if compressed else 0, roomy=searched)
+    by_fm = searched and len(levels) == way.exact and wants_fm(run, first.n_parts)
     with run.clock("refinement"):
         if by_fm:
             fine = [(levels.spread(run.engine.from_host(one)), n) for one, n, _ in firsts]
             start = refine_by_fm(run, fine, seed)
             parts = start.parts
         else:
-            parts, start = uncoarsen(
-                run,
-                levels,
-                run.engine.from_host(coarse_parts),
-                n_coarse,
-                seed,
-                searched=searched,
-                exact=exact,
-                known=connectivity,
-            )
+            parts, start = uncoarsen(run, levels, first, seed, way)
     n_parts = start.n_parts
     with run.clock("completion"):
         known = start if parts is start.parts else None
-        how = {"hasty": exact > 0, "searched": searched}
-        final = complete(run, parts, n_parts, seed, **how, known=known)
+        final = complete(run, parts, n_parts, seed, way, known)
         if run.progress.expired() and not final.valid and not start.valid:
-            final = hurry(run, levels, coarse_parts, n_coarse, seed) or complete(
+            final = hurry(run, levels, first, seed) or complete(
                 replace(run, progress=SILENT), parts, n_parts, seed
             )
     found = min(final, start, key=cost)
     if searched and not start.valid and not run.progress.expired():
         with run.clock("refinement"):
-            found = min(found, tighten(run, levels, coarse_parts, n_coarse, seed), key=cost)
+            found = min(found, tighten(run, levels, first, seed), key=cost)
     return found, searched
 
 
-def tighten(run: Run, levels: Hierarchy, coarse_parts: Array, n_parts: int, seed: int) -> State:
+def tighten(run: Run, levels: Hierarchy, first: First, seed: int) -> State:
     """The way back from a searched partition that never leaves its limits."""
     price = run.config.refinement.settle_price
     knobs = replace(run.config.refinement, polish_prices=(price,), overload_price=price)
     strict = replace(run, config=replace(run.config, refinement=knobs))
-    parts = run.engine.from_host(coarse_parts)
-    parts, start = uncoarsen(strict, levels, parts, n_parts, seed, searched=True, roomy=False)
+    parts, start = uncoarsen(strict, levels, first, seed, Way(searched=True))
     return run.weigh(parts, start.n_parts)
 
 
@@ -113,57 +116,37 @@ def improve(run: Run, state: State, mate: State | None, seed: int) -> State:
     parts = state.parts
     for depth, clusters in enumerate(levels.maps, 1):
         parts = project(xp, parts, clusters, levels.n_nodes(depth))
-    parts, start = uncoarsen(run, levels, parts, state.n_parts, seed, searched=False)
+    parts, start = uncoarsen(run, levels, First(parts, state.n_parts), seed, Way())
     return complete(run, parts, start.n_parts, seed)
 
 
-def hurry(run: Run, levels: Hierarchy, parts: Array, n_parts: int, seed: int) -> State | None:
-    """A valid state in little time, from the parts of the coarsest level (host); or None."""
+def hurry(run: Run, levels: Hierarchy, first: First, seed: int) -> State | None:
+    """A valid state in little time, or None."""
     knobs, most = run.config.refinement, run.problem.max_parts
-    return secure(run.engine, levels, run.limits, parts, n_parts, most, knobs, seed)
+    where = run.engine, levels, run.limits
+    return secure(*where, first.parts, first.n_parts, most, knobs, seed)
 
 
 def uncoarsen(
-    run: Run,
-    levels: Hierarchy,
-    parts: Array,
-    n_parts: int,
-    seed: int,
-    *,
-    searched: bool,
-    exact: int = 0,
-    roomy: bool | None = None,
-    known: int | None = None,
+    run: Run, levels: Hierarchy, first: First, seed: int, way: Way
 ) -> tuple[Array, State]:
     """Refined parts of the finest level, and the state before refinement there.
 
     When time is up, the parts are repaired in a hurry where that is noticed; there may be more then.
-    Coarse levels are dropped on the way, unless they were `searched`. Parts may take a little more
-    than fits if `roomy`, by itself when they were searched. The first `exact` levels are the network
-    and what compression made of it. `known`: the connectivity of the parts, if they are known to be valid.
+    Coarse levels are dropped on the way, unless they were searched.
     """
-    roomy = searched if roomy is None else roomy
-    given = (run, levels, parts, n_parts, seed, searched, exact, roomy, known)
     try:
-        return _refine_levels(*given, deferred=True)
+        return _refine_levels(run, levels, first, seed, way, deferred=True)
     except RoundsGaveUpError:
-        return _refine_levels(*given, deferred=False)
+        return _refine_levels(run, levels, first, seed, way, deferred=False)
 
 
 def _refine_levels(
-    run: Run,
-    levels: Hierarchy,
-    parts: Array,
-    n_parts: int,
-    seed: int,
-    searched: bool,
-    exact: int,
-    roomy: bool,
-    known: int | None,
-    *,
-    deferred: bool,
+    run: Run, levels: Hierarchy, first: First, seed: int, way: Way, *, deferred: bool
 ) -> tuple[Array, State]:
     """See `uncoarsen`. `deferred`: a level may begin before the engine is sure that the one before is done."""
+    n_parts, known = first.n_parts, first.connectivity
+    parts = run.engine.from_host(first.parts)
     knobs, progress = run.config.refinement, run.progress
     polish = replace(knobs, patience=knobs.polish_patience)
     hurried = False
@@ -182,28 +165,28 @@ def _refine_levels(
         before = parts
         schedule = knobs.coarse_prices if depth else knobs.fine_prices
         rounds = knobs.rounds if depth else knobs.finest_rounds
-        if depth < exact:
-            rounds = knobs.polish_rounds if searched else min(rounds, knobs.unsearched_rounds)
+        if depth < way.exact:
+            rounds = knobs.polish_rounds if way.searched else min(rounds, knobs.unsearched_rounds)
             rounds = _polish_rounds(rounds, level, knobs)
         elif depth and run.is_large(level):
             rounds = min(rounds, knobs.large_rounds)
-        if rounds and not (searched and depth == len(levels) - 1) and not progress.expired():
+        if rounds and not (way.searched and depth == len(levels) - 1) and not progress.expired():
             parts = refine(
                 run.engine,
                 level,
                 run.limits,
                 parts,
                 n_parts,
-                polish if depth < exact else knobs,
+                polish if depth < way.exact else knobs,
                 rounds=rounds,
-                schedule=knobs.polish_prices if searched else schedule,
+                schedule=knobs.polish_prices if way.searched else schedule,
                 overload_price=knobs.overload_price,
-                roomy=roomy,
+                roomy=way.roomy,
                 seed=seed + depth,
                 progress=progress,
                 deferred=deferred and depth > 0,
             )
-            known = known if depth == 0 else None
+            known = None if depth else known
         if depth:
             parts = parts[levels.maps[depth - 1]]
         elif known is not None:
@@ -212,7 +195,7 @@ def _refine_levels(
             start = run.weigh(before, n_parts)
         progress.advance(1, note=f"{level.n_nodes:,} nodes")
         del level  # before the next, larger one is made again
-        if not searched:
+        if not way.searched:
             levels.leave(depth)
     progress.finish()
     return parts, start
@@ -246,19 +229,17 @@ def complete(
     parts: Array,
     n_parts: int,
     seed: int,
-    *,
-    hasty: bool = False,
-    searched: bool = False,
+    way: Way = Way(),  # noqa: B008
     known: State | None = None,
 ) -> State:
     """Repair an overfull partition, then win back what that cost while it stays valid."""
-    knobs = run.config.refinement
+    knobs, hasty = run.config.refinement, way.exact > 0
     if run.progress.expired():
         return _repair(replace(run, progress=SILENT), parts, n_parts, seed)
     state = _repair(run, parts, n_parts, seed, knobs, known)
     rounds = knobs.settle_rounds
     if hasty:
-        rounds = knobs.polish_settle_rounds if searched else rounds
+        rounds = knobs.polish_settle_rounds if way.searched else rounds
         rounds = _polish_rounds(rounds, run.finest.slim, knobs)
     if not state.valid or rounds == 0 or run.progress.expired():
         return state
@@ -354,9 +335,10 @@ def _first_parts(run: Run, levels: Hierarchy, level: Level, seed: int) -> tuple[
             progress.start("searching", total, "partitions")
             found = hunt.run(draw, progress)
             progress.finish()
-            valid = [None if one.overload else one.connectivity for one in found]
-            firsts = zip(found, valid, strict=True)
-            return [First(one.parts, one.n_parts, known) for one, known in firsts], True
+            return [
+                First(one.parts, one.n_parts, None if one.overload else one.connectivity)
+                for one in found
+            ], True
     if run.keep_parts(level.n_nodes):
         return [First(np.arange(level.n_nodes, dtype=np.int32), level.n_nodes)], False
     if level.n_nodes > config.merge_at_most:

@@ -230,13 +230,11 @@ class GpuRounds(GpuWeighing, GpuChoosing):
                 told[:1] = 0
             args = (layout, first, min(first + some, len(turns)))
             self.device.launch_together(kernel, blocks, size.threads, args, size.shared)
-            before, self._awaited = self._awaited, None
-            if deferred and len(turns) <= some:
-                found = result if names is None else names[result]
-                self._awaited = Awaited(Arrival(xp, told), (result, parts) if names is None else ())
-            self._settle(before)
-            if self._awaited is not None:
-                return Played(found, len(turns), False)
+            arrival = Arrival(xp, told) if deferred and len(turns) <= some else None
+            self._settle()  # what was deferred before, now that this is on its way
+            if arrival is not None:
+                self._awaited = Awaited(arrival, (result, parts) if names is None else ())
+                return Played(result if names is None else names[result], len(turns), False)
             words = self.to_host(told)
             asked = turns, progress, overload_price, patience, may_grow
             if words[_GAVE_UP] == _NEEDS_LISTS:
@@ -260,13 +258,13 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         found = words[_PROGRESS_WORDS:].reshape(2, -1)
         self._noted = [Noted(*one) for one in zip(parts, found, strict=False)]
 
-    def _settle(self, awaited: Awaited | None) -> None:
-        """Wait for a launch that was deferred."""
+    def _settle(self) -> None:
+        """Wait for the rounds that were deferred, if there are any."""
+        awaited, self._awaited = self._awaited, None
         if awaited is None:
             return
         words = awaited.told.wait()
         if words[_GAVE_UP]:
-            self._awaited = None
             raise RoundsGaveUpError
         self._note(awaited.parts, words)
 
@@ -274,8 +272,7 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         self, level: Level, limits: Array, parts: Array, n_parts: int
     ) -> tuple[None, int, Array, Any]:
         """See `GpuWeighing`; rounds that were deferred are waited for."""
-        awaited, self._awaited = self._awaited, None
-        self._settle(awaited)
+        self._settle()
         return super().weigh(level, limits, parts, n_parts)
 
     def _close_gaps(self, parts: Array, n_parts: int) -> tuple[Array, Array]:

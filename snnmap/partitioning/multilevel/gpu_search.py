@@ -24,7 +24,7 @@ _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
 _NEAR_MARKS = 256  # as in the kernel
 _NO_LIMIT = 1 << 40
-_MOST_RANKED = 1 << 11  # new partitions that a block ranks
+_MOST_RANKED = 1 << 11  # new partitions that a block ranks, as in the kernel
 
 
 class _Row(NamedTuple):

@@ -322,8 +322,9 @@ class Search:
             self.select(population)
             if last or progress.expired():
                 break
-            parents = [(population[i], population[j], own) for i, j, own in drawn]
-            made = ahead or self.combine_all(parents)
+            made = ahead or self.combine_all(
+                [(population[i], population[j], own) for i, j, own in drawn]
+            )
         return population[: config.finalists]
 
     def _draw_tasks(self, draw: np.random.Generator, n: int) -> list[tuple[int, int, int]]:

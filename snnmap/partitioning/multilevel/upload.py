@@ -27,6 +27,11 @@ def send_together(upload: Uploader, *arrays: Any) -> list[Any]:
     return [sent[end - len(one) : end] for one, end in zip(flat, ends, strict=True)]
 
 
+def _pinned(xp: Any, n_bytes: int) -> np.ndarray[Any, Any]:
+    """uint8[n_bytes] of host memory that a device can reach."""
+    return np.frombuffer(xp.cuda.alloc_pinned_memory(n_bytes), np.uint8, n_bytes)
+
+
 class Arrival:
     """A small array on its way to the host, which nothing holds up that is started after it.
 
@@ -37,7 +42,7 @@ class Arrival:
 
     def __init__(self, xp: Any, array: Any) -> None:
         stream, n = xp.cuda.get_current_stream(), int(array.nbytes)
-        memory = np.frombuffer(xp.cuda.alloc_pinned_memory(n), np.uint8, n)
+        memory = _pinned(xp, n)
         array.data.copy_to_host_async(memory.ctypes.data, n, stream)
         self._array, self._event = memory.view(array.dtype).reshape(array.shape), xp.cuda.Event()
         self._event.record(stream)
@@ -84,7 +89,7 @@ class Uploader:
     def _send_tiny(self, array: np.ndarray[Any, Any]) -> Any:
         stream, n = self.xp.cuda.get_current_stream(), array.nbytes
         if self._ring is None:
-            self._ring = self._pinned(RING_BYTES)
+            self._ring = _pinned(self.xp, RING_BYTES)
         if self._next + n > RING_BYTES:
             stream.synchronize()
             self._next = 0
@@ -95,11 +100,7 @@ class Uploader:
         target.data.copy_from_host_async(place.ctypes.data, n, stream)
         return target
 
-    def _pinned(self, n_bytes: int) -> np.ndarray[Any, Any]:
-        memory = self.xp.cuda.alloc_pinned_memory(n_bytes)
-        return np.frombuffer(memory, np.uint8, n_bytes)
-
     def _buffer(self, i: int) -> tuple[Any, Any]:
         if len(self._buffers) <= i:
-            self._buffers.append((self._pinned(BUFFER_BYTES), self.xp.cuda.Event()))
+            self._buffers.append((_pinned(self.xp, BUFFER_BYTES), self.xp.cuda.Event()))
         return self._buffers[i]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from snnmap.hypergraph import Hypergraph
@@ -14,18 +13,13 @@ from snnmap.partitioning.multilevel import partition_multilevel
 from snnmap.partitioning.multilevel.config import PRESETS, Config
 from snnmap.partitioning.multilevel.level import pose_problem
 from snnmap.partitioning.multilevel.refinement import refine
+from tests.partitioning.cases import ring
 
 LIMITS = Limits(max_size=50, max_inbound=400)
 
 
-def ring(n: int = 600, fan_out: int = 30) -> Hypergraph:
-    """Every node reaches nodes around it on a ring."""
-    rng = np.random.default_rng(3)
-    nodes = np.repeat(np.arange(n), fan_out)
-    ends = (nodes + rng.integers(-fan_out, fan_out + 1, len(nodes))) % n
-    return Hypergraph.from_hedges(
-        n, np.arange(n), np.arange(n + 1) * fan_out, ends, rng.random(n)
-    ).grouped()
+def small_ring() -> Hypergraph:
+    return ring(600, 30, reach=30, seed=3)
 
 
 def refined_levels(
@@ -44,7 +38,7 @@ def refined_levels(
     with monkeypatch.context() as patch:
         patch.setattr("snnmap.partitioning.multilevel.descent.refine", note)
         settings["coarsening"] = {"small_pins": 0} | settings.get("coarsening", {})
-        partition_multilevel(hypergraph or ring(), limits, engine="cpu", config=settings)
+        partition_multilevel(hypergraph or small_ring(), limits, engine="cpu", config=settings)
     return seen[:-1]  # the last one is settling
 
 
@@ -71,7 +65,7 @@ def test_levels_of_compression_take_few_rounds_or_none(monkeypatch: pytest.Monke
 def test_coarsening_stops_at_enough_nodes_for_the_first_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    least = pose_problem(ring(), LIMITS).least_parts()
+    least = pose_problem(small_ring(), LIMITS).least_parts()
     coarsest, before = (n for n, _ in refined_levels(monkeypatch)[:2])
     assert coarsest <= 12 * least < before
     assert refined_levels(monkeypatch, coarsening={"enough": 0})[0][0] < coarsest

@@ -31,6 +31,7 @@ from snnmap.progress import Progress
 from tests.emulator import cupy_on_host
 from tests.emulator.cupy_on_host import cuda, memory
 from tests.emulator.starting import KINDS, emulate, start_gpu
+from tests.partitioning.cases import ring
 from tests.partitioning.multilevel import twins
 
 LIMITS = Limits(max_size=128, max_inbound=520)
@@ -43,12 +44,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def reservoir(n: int = 500, fan_out: int = 40) -> Hypergraph:
-    """Every node reaches nodes around it on a ring: no structure, levels that shrink slowly."""
-    rng = np.random.default_rng(1)
-    nodes = np.repeat(np.arange(n), fan_out)
-    ends = (nodes + rng.integers(-2 * fan_out, 2 * fan_out + 1, len(nodes))) % n
-    offsets = np.arange(n + 1) * fan_out
-    return Hypergraph.from_hedges(n, np.arange(n), offsets, ends, rng.random(n)).grouped()
+    return ring(n, fan_out, reach=2 * fan_out, seed=1)
 
 
 SMALL_MODES = Mode(False, 1 << 16), Mode(True, 1 << 12)
