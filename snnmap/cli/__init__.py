@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,12 @@ PANELS: dict[str, tuple[str, ...]] = {
 
 EXIT_FAULT = 70
 """Exit code for a fault of snnmap itself (sysexits' EX_SOFTWARE); users' mistakes give 2."""
+
+_SIGNAL_OF: dict[type, int] = {
+    SystemExit: signal.SIGTERM,
+    KeyboardInterrupt: signal.SIGINT,
+}
+"""Which signal's handler raises what."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -147,17 +154,31 @@ def _fault() -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an ordinary exit, so that temporary files are cleared away."""
+    """Turn SIGTERM into an ordinary exit, so that temporary files are cleared away.
+
+    Where Python loses what a signal's handler raises, in a finalizer, the signal comes once more.
+    """
 
     def leave(_signal: int, _frame: object) -> None:
         sys.exit(128 + signal.SIGTERM)
+
+    def lost(what: sys.UnraisableHookArgs) -> None:
+        number = _SIGNAL_OF.get(what.exc_type)
+        if number is None:
+            hook(what)
+            return
+        again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+        again.daemon = True  # the program may be over by then
+        again.start()
 
     try:
         before = signal.signal(signal.SIGTERM, leave)
     except ValueError:  # not the main thread
         yield
         return
+    hook, sys.unraisablehook = sys.unraisablehook, lost
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before)

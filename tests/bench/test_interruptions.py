@@ -27,7 +27,7 @@ links = [{ from = "a", to = "a", type = "random", fan_out = 4 }]
 [[networks]]
 name = "second"
 profile = "loihi64"
-layers = [{ type = "reservoir", neurons = 12288, fan_out = 40 }]
+layers = [{ type = "reservoir", neurons = 40960, fan_out = 40 }]
 """
 
 

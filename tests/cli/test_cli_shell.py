@@ -188,6 +188,24 @@ def test_leaving_at_once_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("fault", [SystemExit, KeyboardInterrupt])
+def test_a_signal_that_a_finalizer_swallows_comes_again(
+    fault: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = {SystemExit: signal.SIGTERM, KeyboardInterrupt: signal.SIGINT}[fault]
+
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(number)  # what the handler raises is lost here
+
+    def work() -> None:
+        Finalized()
+        time.sleep(60)
+
+    monkeypatch.setattr("snnmap.cli.build_app", lambda: lambda **_: work())
+    assert main([]) == 128 + number
+
+
 def test_a_time_limit_does_the_same(tmp_path: Path) -> None:
     began = time.monotonic()
     process = start(tmp_path / "out", "--time-limit", "0.5")

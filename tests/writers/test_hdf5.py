@@ -1,6 +1,7 @@
 """HDF5 files are whole or refused, wherever the disk ends; never a crash."""
 
 import gc
+import signal
 from pathlib import Path
 
 import h5py
@@ -56,3 +57,20 @@ def test_networks_are_whole_or_not_there(most: int, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     write_network(network, path)
     assert read_network(path).n_pins == network.n_pins
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_wait_for_the_end_of_a_file(number: signal.Signals, tmp_path: Path) -> None:
+    def leave(_number: int, _frame: object) -> None:
+        raise KeyError(number)
+
+    before = signal.signal(number, leave)
+    try:
+        with pytest.raises(KeyError), hdf5_file(tmp_path / "a.h5") as file:
+            signal.raise_signal(number)
+            file["all"] = np.arange(9)
+        assert signal.getsignal(number) is leave
+    finally:
+        signal.signal(number, before)
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert len(file["all"]) == 9
