@@ -80,18 +80,24 @@ __device__ __forceinline__ void copy_words(const T& from, T& into, u32 first = 0
     for (u32 i = first; i < sizeof(T) / sizeof(u64); i += step) reinterpret_cast<u64*>(&into)[i] = words[i];
 }
 
+// How it is known what nodes find.
+__device__ __forceinline__ void decide_to_find(Work& work) {
+    put(work.finds, can_find(work.in));
+    put(work.tells, work.finds && !work.in.best_parts.given());
+}
+
 // Where a launch goes on: at turn `first`. The first launch measures.
 __device__ __forceinline__ void begin(Work& work) {
     work.desk.clear();
     if (work.turn > 0) {
-        put(work.finds, can_find(work.in));
+        decide_to_find(work);
         return;
     }
     survey(work);
     if (work.in.segments.given()) list_segments(work);
     forget_found(work);
     meet(work);
-    put(work.finds, can_find(work.in));
+    decide_to_find(work);
     if (!work.finds && !work.in.node_offsets.given()) work.in.progress->gave_up = NEEDS_LISTS;
     measure(work);
     meet(work);
@@ -104,7 +110,7 @@ __device__ __forceinline__ void begin(Work& work) {
 
 // Proposals of a turn, and room for what it and the next measurement count.
 template <Kind KIND>
-__device__ __forceinline__ void begin_turn(const Work& work, const Turn& turn, i64 haven = -1) {
+__device__ __forceinline__ void begin_turn(Work& work, const Turn& turn, i64 haven = -1) {
     Prices prices;
     set_prices(work, turn.factor, prices.of);
     prices.slack = turn.slack;
@@ -157,7 +163,7 @@ __device__ __forceinline__ void end(Work& work, bool done) {
     if (threadIdx.x == 0) {                                                                                  \
         const Desk desk(memory + WORK_BYTES, in.n_parts, in.table_words, in.warp_bytes);                     \
         const Work made = {in, desk, Grid(&progress.gate, memory + WORK_BYTES, 0), first, progress.n_measured, \
-                           progress.at_start, false, false};                                                 \
+                           progress.at_start, false, false, false};                                                 \
         copy_words(made, work);                                                                              \
     }                                                                                                        \
     __syncthreads();

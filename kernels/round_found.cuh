@@ -1,10 +1,11 @@
 // Rounds in one launch: what every node finds in every part, kept from round to round where there is memory for it.
 //
 // A column for each part, a place for each node: the weight of its nets that have pins there, of sources waiting there
-// where its net has none, and of what it sends there; and the counts of its nets that have pins there. Two more places
+// where its net has none, and of what it sends there; and the counts of its nets that have pins there. Two more columns
 // hold the counts of all its nets, and what it would free if it left: weight that no longer crosses, and counts of the
 // nets whose only pin in its part it is. A net changes few places: those of a part that it enters or leaves, in one column,
-// which lies together. At first all nets tell all their nodes what there is: see round_tell.cuh.
+// which lies together. At first all nets tell all their nodes what there is: see round_tell.cuh. Where there is memory for
+// those two columns only, the others are summed up in every round: see round_sweep.cuh.
 #ifndef SNNMAP_ROUND_FOUND_CUH
 #define SNNMAP_ROUND_FOUND_CUH
 
@@ -12,6 +13,7 @@
 // them, the second two more counts. All changes are sums of such words.
 const i32 PLACE_WORDS = 1 + N_DISTINCT / 2;
 const i32 WEIGHT_BITS = 40;
+const i32 ALL_NETS = -2, LONE_NETS = -1;  // the columns before those of the parts
 const i64 MOST_WEIGHT = 1ll << (WEIGHT_BITS - 2), MOST_COUNT = 1ll << (62 - WEIGHT_BITS);  // that nets have together
 
 static_assert(N_DISTINCT <= 3, "a place has room for three counts");
@@ -38,7 +40,7 @@ __device__ __forceinline__ i64 place_word(const Row& row, i32 w, i64 value, i64 
 }
 
 // The first word of a place; the next one is n_nodes words away.
-__device__ __forceinline__ i64* found_by(const Rounds& in, i64 v, i64 part) { return in.found + part * PLACE_WORDS * in.n_nodes + v; }
+__device__ __forceinline__ i64* found_by(const Rounds& in, i64 v, i64 part) { return in.found + (part - ALL_NETS) * PLACE_WORDS * in.n_nodes + v; }
 
 // Adds to word w of a place.
 __device__ __forceinline__ void add_found(const Rounds& in, i64 v, i64 part, i32 w, i64 word) {
@@ -52,11 +54,11 @@ __device__ __forceinline__ bool can_find(const Rounds& in) {
     return fits;
 }
 
-// Zero the last two columns; the others are written.
+// Zero the first two columns; the others are written.
 __device__ __forceinline__ void forget_found(const Work& work) {
     const i64 n = 2 * PLACE_WORDS * work.in.n_nodes;
 #pragma unroll 1
-    for (i64 i = work.thread(); work.in.found.given() && i < n; i += work.n_threads()) found_by(work.in, 0, work.in.n_parts)[i] = 0;
+    for (i64 i = work.thread(); work.in.found.given() && i < n; i += work.n_threads()) work.in.found[i] = 0;
 }
 
 // What a net's nodes find elsewhere than before: they are told by a group of threads, for some parts at a time.
@@ -99,7 +101,7 @@ struct Telling {
     }
     // By one thread: v is the only pin in its part, or (sign -1) was it.
     __device__ __forceinline__ void alone(const Row& row, i64 v, i64 value, i64 sign) const {
-        for (i32 w = 0; w < PLACE_WORDS; ++w) add_found(in, v, in.n_parts + 1, w, place_word(row, w, value, sign));
+        for (i32 w = 0; w < PLACE_WORDS; ++w) add_found(in, v, LONE_NETS, w, place_word(row, w, value, sign));
     }
     // Of sources that are pins: what an only pin sends to its own net is nothing that waits for it.
     template <bool HASHED>
@@ -116,7 +118,7 @@ struct Telling {
             i32 more = (table.words[table.slot(in.parts[u])] & ((1u << 30) - 1)) == 1;
 #pragma unroll 8
             for (i32 s = 0; s < row.size; ++s) more -= in.entries[row.first + s].pins == ~u;
-            add_found(in, u, in.n_parts + 1, 0, more * in.source_weights[j]);
+            add_found(in, u, LONE_NETS, 0, more * in.source_weights[j]);
         }
     }
 };

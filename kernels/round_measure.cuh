@@ -68,7 +68,7 @@ __device__ __forceinline__ void fill_row(const Work& work, G group, i32 g, Space
         early_waited = in.waiting[row.first + rank];
     }
     if (rank == 0) *n_listed = 0;
-    const bool tells = work.finds && !fresh;
+    const bool tells = work.tells && !fresh;
     if (tells) telling.begin();
     group.sync();
     items.visit(group, in.parts, [&](i32 i, i32 v, i32 p) {

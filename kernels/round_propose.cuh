@@ -104,7 +104,7 @@ __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& p
         const i64 base = 32 * (first + Warp().place() / slices);
         const i32 v = static_cast<i32>(smaller(base + lane, n - 1)), a = in.parts[v];
         const bool given = base + lane < n && !rests<KIND>(work, v);
-        const Place there(found_by(in, v, a), n), all(found_by(in, v, n_parts), n), alone(found_by(in, v, n_parts + 1), n);
+        const Place there(found_by(in, v, a), n), all(found_by(in, v, ALL_NETS), n), alone(found_by(in, v, LONE_NETS), n);
         Standing node = {v, a, there.value - alone.value, {0}, {0}};
         for (i32 c = 0; c < N_DISTINCT; ++c) {
             node.total[c] = all.counts[c];
@@ -153,9 +153,11 @@ __device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& 
 
 // Proposals of all nodes but those that rest; how many want to come to and go from each part.
 template <Kind KIND>
-__device__ __forceinline__ void propose_all(const Work& work, const Prices& prices) {
+__device__ __forceinline__ void propose_all(Work& work, const Prices& prices) {
     const Desk& desk = work.desk;
-    if (KIND != STRICT && work.finds)
+    if (KIND != STRICT && work.finds && !work.tells)
+        propose_by_sweeps<KIND>(work, prices);
+    else if (KIND != STRICT && work.finds)
         propose_by_tables<KIND>(work, prices);
     else
         propose_by_nets<KIND>(work, prices);
@@ -166,14 +168,6 @@ __device__ __forceinline__ void propose_all(const Work& work, const Prices& pric
         if (desk.outs[p] != 0) add_to(work.wanted_out() + p, desk.outs[p]);
         desk.ins[p] = desk.outs[p] = 0;
     }
-}
-
-// Zero what the next round counts.
-__device__ __forceinline__ void prepare_counters(const Work& work) {
-    const i64 n = sizeof(Counters) / 8 + work.in.n_parts * (N_LOADS + 4);
-    i64* next = work.set_of(work.turn + 1);
-#pragma unroll 1
-    for (i64 i = work.thread(); i < n; i += work.n_threads()) next[i] = 0;
 }
 
 #endif

@@ -1,4 +1,4 @@
-// Rounds in one launch: what every node finds in every part at first.
+// Rounds in one launch: what every node finds in every part, at first or, in sweeps, in every round.
 //
 // The nets of each part are listed. Then a column is written in tiles: a block sums up, in its shared memory, what the part's
 // nets tell those of their pins that are in the tile. (By additions to memory, 670 million of them on the finest
@@ -29,9 +29,20 @@ __device__ __forceinline__ void for_entries(const Work& work, Visit visit) {
     }
 }
 
-// Counts the nets of each part, and finds where the pins of each tile begin.
-__device__ __noinline__ void count_nets(const Work& work) {
+// Where the pins of each tile begin.
+__device__ __noinline__ void find_tiles(const Work& work) {
     const Rounds& in = work.in;
+    const i64 n_ends = (in.n_nodes + in.tile - 1) / in.tile + 1;
+#pragma unroll 1
+    for (i64 i = work.thread(); i < in.n_nets * n_ends; i += work.n_threads()) {
+        const i64 g = i / n_ends, first = in.net_offsets[g];
+        const i32 node = static_cast<i32>(smaller(i % n_ends * in.tile, in.n_nodes));
+        in.told[i] = static_cast<i32>(lower_bound<i32>(in.net_pins, first, in.net_offsets[g + 1], node) - first);
+    }
+}
+
+// Counts the nets of each part.
+__device__ __noinline__ void count_nets(const Work& work) {
     const Desk& desk = work.desk;
     for_entries(work, [&](i32 p, i32) { atomicAdd(desk.ins + p, 1u); });
     __syncthreads();
@@ -39,13 +50,6 @@ __device__ __noinline__ void count_nets(const Work& work) {
     for (i32 p = threadIdx.x; p < desk.n_parts; p += blockDim.x) {
         if (desk.ins[p] != 0) add_to(n_nets_of_parts(work) + p, desk.ins[p]);
         desk.ins[p] = 0;
-    }
-    const i64 n_ends = (in.n_nodes + in.tile - 1) / in.tile + 1;
-#pragma unroll 1
-    for (i64 i = work.thread(); i < in.n_nets * n_ends; i += work.n_threads()) {
-        const i64 g = i / n_ends, first = in.net_offsets[g];
-        const i32 node = static_cast<i32>(smaller(i % n_ends * in.tile, in.n_nodes));
-        in.told[i] = static_cast<i32>(lower_bound<i32>(in.net_pins, first, in.net_offsets[g + 1], node) - first);
     }
 }
 
@@ -71,7 +75,7 @@ __device__ __noinline__ void list_nets_of_parts(const Work& work) {
     __syncthreads();
 }
 
-// Tells the sources of nets that are no pins of theirs.
+// Tells the sources of nets that are no pins of theirs, in all columns.
 __device__ __forceinline__ void tell_sources(const Rounds& in) {
 #pragma unroll 1
     for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
@@ -88,7 +92,32 @@ __device__ __forceinline__ void tell_sources(const Rounds& in) {
     }
 }
 
-// What a listed net tells its pins in a tile; p = n_parts: its counts.
+const i32 SEVERAL = -2, NOBODY = -1;
+
+// Such a source of each net, if there is only one.
+__device__ __forceinline__ void find_outside(const Work& work) {
+    const Rounds& in = work.in;
+#pragma unroll 1
+    for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
+        i32 found = NOBODY;
+        for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j)
+            if (!in.pinned[j]) found = found == NOBODY ? in.source_nodes[j] : SEVERAL;
+        in.outside[g] = found;
+    }
+}
+
+// The sums of a tile that begins at node `start`, as those sources add to them: of net g, by a thread.
+__device__ __forceinline__ void tell_outside(const Rounds& in, const Sums& sums, i64 g, i64 start) {
+    const i32 u = in.outside[g];
+    if (u == NOBODY || (u != SEVERAL && (u < start || u >= start + in.tile))) return;
+#pragma unroll 1
+    for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) {
+        const i64 at = in.source_nodes[j] - start;
+        if (!in.pinned[j] && at >= 0 && at < in.tile) sums.add(static_cast<u32>(at), in.source_weights[j]);
+    }
+}
+
+// What a listed net tells its pins in a tile of part p's column, or of p = ALL_NETS.
 struct Telltale {
     i64 first, word;  // of the pins
     i32 n;
@@ -96,7 +125,7 @@ struct Telltale {
     __device__ __forceinline__ Telltale(const Rounds& in, i32 listed, i32 p, i32 w, i64 tile, i64 n_ends) {
         const i64 g = listed & ~NO_PINS;
         const Row row = in.rows[g];
-        i64 value = p < in.n_parts ? row.weight : 0;
+        i64 value = p != ALL_NETS ? row.weight : 0;
         if ((listed & NO_PINS) != 0) {
             value = 0;
             for (i32 s = 0; s < row.size; ++s)
@@ -109,11 +138,11 @@ struct Telltale {
     }
 };
 
-// Writes one word of a tile of part p's column; or adds what nets [from, to) make of that of the counts, p = n_parts. By a
-// block, whose sums are zero before and afterwards.
-__device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
+// Sums up one word of a tile of part p's column, or of what nets [from, to) make of that of p = ALL_NETS; by a block, whose sums
+// are zero before. (`sources`: with those that are no pins of their nets.)
+__device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to, bool sources) {
     const Rounds& in = work.in;
-    const bool counts = p == in.n_parts;
+    const bool counts = p == ALL_NETS;
     const i64 start = tile * in.tile, n_listed = counts ? to : n_nets_of_parts(work)[p];
     const i32 *listed = in.nets_of_parts + (counts ? 0 : work.desk.first_ins[p]), lane = Warp().rank();
 #pragma unroll 1
@@ -121,10 +150,12 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
         i64 first = 0, word = 0;
         i32 n = 0;
         if (base + lane < n_listed) {
-            const Telltale told(in, counts ? static_cast<i32>(base + lane) : listed[base + lane], p, w, tile, n_ends);
+            const i32 net = counts ? static_cast<i32>(base + lane) : listed[base + lane];
+            const Telltale told(in, net, p, w, tile, n_ends);
             first = told.first;
             word = told.word;
             n = told.n;
+            if (sources && w == 0 && (net & NO_PINS) == 0) tell_outside(in, sums, net, start);
         }
 #pragma unroll 1
         for (i32 some = 0; some < 32; some += NETS_AT_ONCE) {
@@ -148,12 +179,19 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
         }
     }
     __syncthreads();
-    const i64 n = smaller(in.tile, in.n_nodes - start);
+}
+
+// Writes one word of a tile of part p's column; or adds what nets [from, to) make of that of p = ALL_NETS. By a block, whose sums are
+// zero before and afterwards.
+__device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
+    const Rounds& in = work.in;
+    sum_tile(work, sums, p, w, tile, n_ends, from, to, false);
+    const i64 start = tile * in.tile, n = smaller(in.tile, in.n_nodes - start);
     i64* into = found_by(in, start, p) + w * in.n_nodes;
 #pragma unroll 1
     for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
         const i64 sum = sums.get(static_cast<u32>(i));
-        if (!counts)
+        if (p != ALL_NETS)
             into[i] = sum;
         else if (sum != 0)
             add_to(into + i, sum);
@@ -162,13 +200,16 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
     __syncthreads();
 }
 
-// Tells all nodes what they find at first.
+// Tells all nodes what they find at first: in all columns, or only in those that are kept.
 __device__ __noinline__ void tell_first(Work& work) {
     const Rounds& in = work.in;
-    count_nets(work);
+    find_tiles(work);
+    if (work.tells) count_nets(work);
     work.grid.meet();
-    list_nets_of_parts(work);
-    work.grid.meet();
+    if (work.tells) {
+        list_nets_of_parts(work);
+        work.grid.meet();
+    }
     const i64 n_tiles = (in.n_nodes + in.tile - 1) / in.tile;
     const Sums sums(work.desk.lists, in.tile);
 #pragma unroll 1
@@ -176,17 +217,20 @@ __device__ __noinline__ void tell_first(Work& work) {
     __syncthreads();
     // Items: of the counts, each for some nets; then of the parts.
     const i64 n_shares = larger(gridDim.x / n_tiles, 1), n_each = (in.n_nets + n_shares - 1) / n_shares;
-    const i64 n_counts = PLACE_WORDS * n_tiles * n_shares;
+    const i64 n_counts = PLACE_WORDS * n_tiles * n_shares, n_items = n_counts + (work.tells ? in.n_parts * PLACE_WORDS * n_tiles : 0);
 #pragma unroll 1
-    for (i64 item = blockIdx.x; item < n_counts + in.n_parts * PLACE_WORDS * n_tiles; item += gridDim.x) {
+    for (i64 item = blockIdx.x; item < n_items; item += gridDim.x) {
         const bool counts = item < n_counts;
         const i64 share = counts ? item / (PLACE_WORDS * n_tiles) : 0, rest = counts ? item % (PLACE_WORDS * n_tiles) : item - n_counts;
         const i64 column = rest / n_tiles, from = share * n_each;
-        const i32 p = static_cast<i32>(counts ? in.n_parts : column / PLACE_WORDS);
+        const i32 p = counts ? ALL_NETS : static_cast<i32>(column / PLACE_WORDS);
         write_tile(work, sums, p, static_cast<i32>(column % PLACE_WORDS), rest % n_tiles, n_tiles + 1, from, smaller(from + n_each, in.n_nets));
     }
     work.grid.meet();
-    tell_sources(in);
+    if (work.tells)
+        tell_sources(in);
+    else
+        find_outside(work);
 }
 
 #endif

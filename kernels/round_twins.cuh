@@ -2,6 +2,22 @@
 #ifndef SNNMAP_ROUND_TWINS_CUH
 #define SNNMAP_ROUND_TWINS_CUH
 
+// What it costs that a part overflows, which holds so much, when v comes to it and with it `added` counts.
+__device__ __forceinline__ i64 price_of_overload(const Work& work, const Prices& prices, i64 v, const i64* added, const i64* held) {
+    i64 price = 0;
+    for (i32 r = 0; r < N_LOADS; ++r) {
+        const i64 more = r < N_ADDITIVE ? work.additive(v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
+        const i64 over = held[r] + more - work.in.limits[r];
+        if (over > 0) price += prices.of[r] * smaller(over, more);
+    }
+    return price;
+}
+
+// Which of equal moves of v is taken.
+__device__ __forceinline__ u64 tie_of(const Work& work, const Prices& prices, i64 v, i32 p) {
+    return scramble(static_cast<u64>(work.name_of(p) * 1000003 + v), static_cast<u64>(prices.seed));
+}
+
 // The best move of a node so far, by one thread.
 struct Choice {
     Best best;
@@ -23,14 +39,8 @@ struct Choice {
     }
     // Takes it if it is better: `added` counts come to its loads.
     __device__ __forceinline__ void weigh(const Work& work, const Prices& prices, const Standing& node, i32 p, i64 found, const i64* added, const i64* held) {
-        i64 gain = found - node.here + relief;
-        for (i32 r = 0; r < N_LOADS; ++r) {
-            const i64 more = r < N_ADDITIVE ? work.additive(node.v, r) : added[r < N_ADDITIVE ? 0 : r - N_ADDITIVE];
-            const i64 over = held[r] + more - work.in.limits[r];
-            if (over > 0) gain -= prices.of[r] * smaller(over, more);
-        }
-        const u64 tie = scramble(static_cast<u64>(work.name_of(p) * 1000003 + node.v), static_cast<u64>(prices.seed));
-        const Best candidate = {gain, tie, p, 0};
+        const i64 gain = found - node.here + relief - price_of_overload(work, prices, node.v, added, held);
+        const Best candidate = {gain, tie_of(work, prices, node.v, p), p, 0};
         if (!best.below(candidate)) return;
         best = candidate;
         plain = found - node.here;

@@ -171,14 +171,14 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
     const Telling<G> telling(work, group, g);
     const Sums loads = work.desk.loads();
     if (rank == 0) *shifts.n_listed = 0;  // from here on: free places, and 2^16 for each part that is new
-    if (work.finds) telling.begin();
+    if (work.tells) telling.begin();
     group.sync();
     const auto change = [&](i32 p, const Presence& before, const Presence& now) {
         const i32 more = (now.pins > 0) - (before.pins > 0);
         connectivity += (now.pins > 0 ? row.weight - now.waits : 0) - (before.pins > 0 ? row.weight - before.waits : 0);
         for (i32 c = 0; more != 0 && c < N_DISTINCT; ++c)
             if (row.counts[c] != 0) loads.add(p * N_LOADS + N_ADDITIVE + c, more * row.counts[c]);
-        if (work.finds) telling.note(row, p, (now.pins > 0 ? row.weight : now.waits) - (before.pins > 0 ? row.weight : before.waits), more);
+        if (work.tells) telling.note(row, p, (now.pins > 0 ? row.weight : now.waits) - (before.pins > 0 ? row.weight : before.waits), more);
     };
     // v is the only pin in its part, or was it; nothing that it sends waits for it.
     const auto alone = [&](i32 v, i64 waits, i64 sign) {
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
         const i32 end = fresh != 0 ? n : row.size;
 #pragma unroll 1
         for (i32 base = 0; base < end; base += size) {
-            if (work.finds && noted + size > telling.room(work.desk) - 6) {
+            if (work.tells && noted + size > telling.room(work.desk) - 6) {
                 tell(in, group, g, telling.n_changes, telling.changes);
                 noted = 0;
             }
@@ -256,7 +256,7 @@ __device__ __forceinline__ bool update_row(const Work& work, G group, i32 g, i64
             alone(shifts.who[at], in.waiting[row.first + s], 1);
         }
     }
-    if (work.finds) tell(in, group, g, telling.n_changes, telling.changes);
+    if (work.tells) tell(in, group, g, telling.n_changes, telling.changes);
     if (rank == 0 && n_new > n_free) in.rows[g].size = static_cast<unsigned short>(row.size + n_new - n_free);
     shifts.end(group, n, n_free, n_sources);
     return false;

@@ -97,6 +97,9 @@ struct Rounds {
     i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
     Global<i32> told;     // where the pins of each tile begin in each net
     Global<i32> nets_of_parts;
+    i64 n_stripes;  // for sweeps, as the next ones; else these are null: see round_sweep.cuh
+    Global<i64> best_values, best_words;
+    Global<i32> best_parts, outside;
     Global<bool> pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory
@@ -188,7 +191,8 @@ struct Work {
     i64 measured;  // which measurement is the last one
     i64 at_start;  // connectivity of the first
     bool too_large;  // a cost that 64 bits may not hold
-    bool finds;      // whether what nodes find is kept
+    bool finds;      // whether it is summed up what nodes find, not by their nets
+    bool tells;      // whether it is kept
 
     __device__ __forceinline__ i64* loads(i64 of) const { return in.loads + (of & 1) * in.n_parts * N_LOADS; }
     __device__ __forceinline__ i64* set_of(i64 of) const {

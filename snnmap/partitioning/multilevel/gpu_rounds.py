@@ -34,6 +34,13 @@ _MOST = 1 << 15  # parts, turns: two of them are a word
 _ASKED = 21  # field of the struct
 _MOST_TWIN_PARTS = 512
 _TURN = struct.Struct("=dqqqq")
+_STRIPE_PINS = (
+    12  # pins for each node and stripe of parts, so that bests of stripes take less than the pins
+)
+
+WAYS = "kept", "swept", "by nets"
+"""How it is known what nodes find in parts: kept from round to round (`round_found.cuh`); summed up part by part in
+every round (`round_sweep.cuh`); summed up by each node's nets. The first for which there is memory is taken."""
 
 
 class Room(NamedTuple):
@@ -42,12 +49,10 @@ class Room(NamedTuple):
     Attributes:
         n_bytes: how much.
         zeroed: whether it is zero at first.
-        optional: whether the kernel can do without.
     """
 
     n_bytes: int
     zeroed: bool = False
-    optional: bool = False
 
 
 class Size(NamedTuple):
@@ -102,11 +107,12 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         round_threads: most threads of a block.
         entries_of_net: a table has at most so many entries a net, or half of it and one for 32 pins.
         whole_rounds: whether to do so at all.
-        whole_parts: for so many parts at most unless there is memory to keep what nodes find in each:
-            tables for more leave too few warps on a multiprocessor.
+        ways: those of `WAYS` that may be taken.
+        whole_parts: for so many parts at most where nodes are looked at by their nets: tables for more leave too few warps on a
+            multiprocessor.
         table_slots: of a warp's table for the rows of nets where not every warp has room for a slot for each part: a
             power of two. 0: then tables are a team's.
-        tile_nodes: what nodes find at first is written in tiles of so many nodes at most.
+        tile_nodes: what nodes find is summed up in tiles of so many nodes at most.
         gapless_parts: so many parts or more are numbered without those that are empty.
         few_nets, many_nodes: nodes with so few nets in the mean, of levels of at least so many nodes, are looked at by their
             nets, whatever the memory.
@@ -116,6 +122,7 @@ class GpuRounds(GpuWeighing, GpuChoosing):
     round_threads: int = 1024
     entries_of_net: int = 24
     whole_rounds: bool = True
+    ways: tuple[str, ...] = WAYS
     whole_parts: int = 512
     table_slots: int = 256
     tile_nodes: int = 1 << 20
@@ -213,12 +220,16 @@ class GpuRounds(GpuWeighing, GpuChoosing):
             return None
         result = xp.empty_like(parts)
         numbered = limits, parts, n_parts, names
-        fields = self._spare(self._fields(level, numbered, name, size, result))
-        if not any(isinstance(field, Room) and field.optional for field in fields):
-            if n_parts > self.whole_parts:
-                return None
-            level = self._with_lists(level)  # what nodes find is summed up by their nets
-            fields = self._spare(self._fields(level, numbered, name, size, result))
+        needs_nets = name == "repair_rounds" or self._has_twins(level, size, n_parts)
+        ways = ("by nets",) if needs_nets else self.ways
+        for way in ways:
+            if way == "by nets":
+                if n_parts > self.whole_parts:
+                    return None
+                level = self._with_lists(level)
+            fields = self._fields(level, numbered, name, size, result, way)
+            if _bytes_of(fields) <= self.room_bytes():
+                break
         if not turns or progress.expired():
             return Played(where[2], 0, False)
         fields[_ASKED : _ASKED + 3] = float(overload_price), patience, int(may_grow)
@@ -317,13 +328,6 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         )
         return self.from_host(np.frombuffer(packed, np.uint64)), told, [memory, *kept.values()]
 
-    def _spare(self, fields: list[Any]) -> list[Any]:
-        """The fields without optional rooms, unless all fit beside what is there."""
-        needed = sum(-(-field.n_bytes // 256) * 256 for field in fields if isinstance(field, Room))
-        if needed <= self.room_bytes():
-            return fields
-        return [None if isinstance(field, Room) and field.optional else field for field in fields]
-
     def _fit_tables(self, level: Level, n_parts: int, *, spread: bool = True) -> Size:
         """How a block divides its shared memory; 0 threads: no room. `spread`: with tables of few slots."""
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]
@@ -370,8 +374,9 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         name: str,
         size: Size,
         result: Array,
+        way: str,
     ) -> list[Any]:
-        """The struct `Rounds` of the kernels; `numbered`: limits, parts, how many, their names."""
+        """The struct `Rounds` of the kernels; `numbered`: limits, parts, how many, their names; `way`: of `WAYS`."""
         limits, parts, n_parts, names = numbered
         n, n_nets, n_loads, n_distinct = (
             level.n_nodes,
@@ -400,14 +405,21 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
         found = told = nets_of_parts = None
-        # Sums of a tile fit a block's memory; there is work for all blocks.
-        room = (4 * size.words + size.lists * threads // 32) // 8
-        most = min(room, self.tile_nodes, max(-(-n * n_parts // (2 * blocks)), -(-n // 16)))
-        tile = max(-(-n // max(-(-n // max(most, 1)), 1)), 1)
-        if name != "repair_rounds":
-            found = Room(place * n * (n_parts + 2), optional=True)
-            told = Room(4 * n_nets * (-(-n // tile) + 1), optional=True)
-            nets_of_parts = Room(4 * most_entries, optional=True)
+        bests: tuple[Any, ...] = None, None, None, None
+        tile, n_stripes = 1, 1
+        if way != "by nets":
+            sum_bytes = place if way == "swept" else 8  # a word of a place at a time
+            room = (4 * size.words + size.lists * threads // 32) // sum_bytes
+            room = max(min(room, self.tile_nodes), 1)
+            if way == "swept":
+                tile, n_stripes = _spread(n, n_parts, blocks, room, level.n_pins)
+                sums, ids_of_all = place * n * n_stripes, 4 * n * n_stripes
+                bests = Room(8 * n * n_stripes), Room(sums), Room(ids_of_all), Room(4 * n_nets)
+            else:
+                tile = _even(n, min(room, max(-(-n * n_parts // (2 * blocks)), -(-n // 16))))
+            found = Room(place * n * (2 + (n_parts if way == "kept" else 0)))
+            told = Room(4 * n_nets * (-(-n // tile) + 1))
+            nets_of_parts = Room(4 * most_entries)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -415,7 +427,6 @@ class GpuRounds(GpuWeighing, GpuChoosing):
         listed = Room(4 * n_nets)
         twins: tuple[Any, ...] = None, listed, None, None
         if self._has_twins(level, size, n_parts):
-            found = told = nets_of_parts = None
             twins = ids, listed, Room(4 * n_nets, zeroed=True), Room(4 * (n // 32 + 1))
         changed, looks = (
             (words, Room(_LOOK * blocks)) if name == "refine_by_prefix" else (None, None)
@@ -424,12 +435,34 @@ class GpuRounds(GpuWeighing, GpuChoosing):
             *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
             ids, ids, ids, ids, words, words, words, distinct, distinct,
             Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, nets_of_parts, Room(len(level.source_nodes)), most_entries, piece, size.lists,
+            found, tile, told, nets_of_parts, n_stripes, *bests, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins,
             Room(8 * (_PROGRESS_WORDS + 2 * (1 + n_loads + n_parts * n_loads)), zeroed=True),
         ]  # fmt: skip
+
+
+def _bytes_of(fields: list[Any]) -> int:
+    """All rooms among the fields."""
+    return sum(-(-field.n_bytes // 256) * 256 for field in fields if isinstance(field, Room))
+
+
+def _even(n: int, most: int) -> int:
+    """The size of equal shares of n items, at most `most` each."""
+    return max(-(-n // max(-(-n // max(most, 1)), 1)), 1)
+
+
+def _spread(n: int, n_parts: int, blocks: int, most: int, n_pins: int) -> tuple[int, int]:
+    """(nodes of a tile, at most `most`; stripes of the parts) that give almost all blocks one stripe of a tile each."""
+    least = max(-(-n // most), 1)
+    stripes = max(min(n_parts, n_pins // (_STRIPE_PINS * max(n, 1))), 1)
+    busy = {
+        t: t * min(blocks // t, stripes)
+        for t in range(least, max(min(4 * least, blocks), least) + 1)
+    }
+    n_tiles = max(busy, key=lambda t: (busy[t], -t))
+    return _even(n, -(-n // n_tiles)), max(min(blocks // n_tiles, stripes), 1)
 
 
 def _next_size(n: int) -> int:

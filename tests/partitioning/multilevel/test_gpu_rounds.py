@@ -83,15 +83,15 @@ def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return gave_up
 
 
-@pytest.mark.parametrize("room", [0, 1 << 40])
+@pytest.mark.parametrize("way", gpu_rounds.WAYS)
 @pytest.mark.parametrize("n_parts", [1, 2, 23])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_same_parts(
-    gpu: GpuEngine, shape: str, n_parts: int, room: int, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, shape: str, n_parts: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether or not there is memory to keep what nodes find."""
     gave_up = watch(gpu, monkeypatch)
-    monkeypatch.setattr(gpu, "room_bytes", lambda: room)
+    monkeypatch.setattr(gpu, "ways", (way,))
     monkeypatch.setattr(gpu_rounds, "_LARGE", 1 << 12)  # large rooms lie apart
     level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
     for scheme, roomy in (("jet", False), ("jet", True), ("sequence", False)):
@@ -266,13 +266,15 @@ def test_twins(
     assert (found[0] == expected[0]).all()
 
 
+@pytest.mark.parametrize("way", ["kept", "swept"])
 @pytest.mark.parametrize("n_parts", [2, 5])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_nets_of_many_sources(
-    gpu: GpuEngine, scheme: str, n_parts: int, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, scheme: str, n_parts: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More of them move than shared memory has room for."""
     gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "ways", (way,))
     rng = np.random.default_rng(9)
     sizes: dict[str, Any] = {"n_nodes": 900, "n_nets": 60, "mean_pins": 1, "mean_sources": 500}
     level = twins.random_level(rng, **sizes)
@@ -294,6 +296,48 @@ def test_many_parts_take_one_step_after_the_other_where_memory_is_short(
         asked = (level, 1, 8, SCHEMES["jet"])
         assert (refined(gpu, *asked, rounds=2) == refined(CpuEngine(), *asked, rounds=2)).all()
         assert gave_up[-1] is gives_up
+
+
+def test_the_first_way_for_which_there_is_room(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: dict[str, int] = {}
+    fields = gpu._fields
+
+    def note(*asked: Any) -> list[Any]:
+        found = fields(*asked)
+        sizes[asked[-1]] = gpu_rounds._bytes_of(found)
+        return found
+
+    monkeypatch.setattr(gpu, "_fields", note)
+    level = twins.random_level(np.random.default_rng(2), n_nodes=600, n_nets=400, mean_pins=20)
+    asked = (level, 1, 50, SCHEMES["jet"])
+    room = 1 << 40
+    for i, way in enumerate(gpu_rounds.WAYS):
+        sizes.clear()
+        monkeypatch.setattr(gpu, "room_bytes", lambda room=room: room)
+        assert (refined(gpu, *asked, rounds=2) == refined(CpuEngine(), *asked, rounds=2)).all()
+        assert tuple(sizes) == gpu_rounds.WAYS[: i + 1]
+        room = sizes[way] - 1
+
+
+@given(
+    st.integers(1, 1 << 22), st.integers(1, 5000), st.integers(1, 132), st.integers(1, 30000),
+    st.integers(0, 1 << 31),
+)  # fmt: skip
+def test_tiles_and_stripes_for_all_blocks(
+    n: int, n_parts: int, blocks: int, most: int, n_pins: int
+) -> None:
+    tile, stripes = gpu_rounds._spread(n, n_parts, blocks, most, n_pins)
+    assert 1 <= tile <= most
+    assert 1 <= stripes <= n_parts
+    assert -(-n // tile) * stripes <= max(blocks, -(-n // tile))
+    assert stripes == 1 or 12 * stripes * n <= n_pins
+
+
+def test_almost_no_block_is_idle() -> None:
+    tile, stripes = gpu_rounds._spread(262144, 600, 132, 26000, 227 * 262144)
+    assert (-(-262144 // tile), stripes) == (11, 12)
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 38])
@@ -319,11 +363,13 @@ def test_moves_of_a_part_that_fill_the_memory_of_tables(
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
 
 
+@pytest.mark.parametrize("way", ["kept", "swept"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_empty_parts_are_left_out(
-    gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, scheme: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ties are broken by the numbers that parts had."""
+    monkeypatch.setattr(gpu, "ways", (way,))
     sizes = []
     fit = gpu._fit_tables
 
@@ -347,6 +393,7 @@ def test_empty_parts_are_left_out(
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
     gpu = start_gpu(GpuEngine, "emulated")
     gpu.round_threads = 32
+    gpu.ways = data.draw(st.sampled_from([gpu_rounds.WAYS, ("swept",)]))
     level = pose_problem(h, data.draw(feasible_limits(h))).level
     config = data.draw(st.sampled_from(list(SCHEMES.values())))
     config = replace(config, patience=data.draw(st.integers(0, 3)))
@@ -362,12 +409,17 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     assert found[1:] == expected[1:]
 
 
+@pytest.mark.parametrize("ways", [gpu_rounds.WAYS, ("swept", "by nets")])
 @pytest.mark.parametrize("heavy", [("net_weights", "source_weights", "out_weights"), ("counts",)])
 def test_sums_that_a_place_may_not_hold(
-    gpu: GpuEngine, heavy: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine,
+    heavy: tuple[str, ...],
+    ways: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What nodes find is not kept then: the launch asks for lists by node and starts again."""
+    """Nodes are looked at by their nets then: the launch asks for lists by node and starts again."""
     gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "ways", ways)
     level = twins.random_level(np.random.default_rng(4), n_nodes=80, n_nets=50, mean_pins=6)
     factor = 1 << (17 if heavy == ("counts",) else 26)
     level = level._replace(**{field: getattr(level, field) * factor for field in heavy})
@@ -376,10 +428,12 @@ def test_sums_that_a_place_may_not_hold(
     assert gave_up == [False, False]
 
 
+@pytest.mark.parametrize("way", ["kept", "swept"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_many_launches_are_one(
-    gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
+    gpu: GpuEngine, scheme: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(gpu, "ways", (way,))
     level = twins.random_level(np.random.default_rng(5), n_nodes=200, n_nets=150, mean_pins=8)
     asked = (level, 5, 9, SCHEMES[scheme])
     monkeypatch.setattr(gpu_rounds, "_AT_ONCE", 2 * (level.n_pins + len(level.source_nodes)))
