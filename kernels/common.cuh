@@ -269,6 +269,12 @@ struct Sums {
         const u32 rest = static_cast<u32>(value >> 32) + (old + part < old ? 1 : 0);
         if (rest != 0) atomicAdd(high + slot, rest);
     }
+    // Of values that are not negative, and whose low words never add up to more than a word: no addition waits for another.
+    __device__ __forceinline__ void add_apart(u32 slot, i64 value) const {
+        atomicAdd(low + slot, static_cast<u32>(value));
+        const u32 rest = static_cast<u32>(value >> 32);
+        if (rest != 0) atomicAdd(high + slot, rest);
+    }
     __device__ __forceinline__ i64 get(u32 slot) const {
         return static_cast<i64>(static_cast<u64>(high[slot]) << 32 | low[slot]);
     }

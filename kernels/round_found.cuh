@@ -2,7 +2,7 @@
 //
 // A column for each part, a place for each node: the weight of its nets that have pins there, of sources waiting there
 // where its net has none, and of what it sends there; and the counts of its nets that have pins there. Two more columns
-// hold the counts of all its nets, and what it would free if it left: weight that no longer crosses, and counts of the
+// hold all its nets, counts and the most that they can weigh, and what it would free if it left: weight that no longer crosses, and counts of the
 // nets whose only pin in its part it is. A net changes few places: those of a part that it enters or leaves, in one column,
 // which lies together. At first all nets tell all their nodes what there is: see round_tell.cuh. Where there is memory for
 // those two columns only, the others are summed up in every round: see round_sweep.cuh.

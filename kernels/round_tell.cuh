@@ -75,7 +75,7 @@ __device__ __noinline__ void list_nets_of_parts(const Work& work) {
     __syncthreads();
 }
 
-// Tells the sources of nets that are no pins of theirs, in all columns.
+// Tells the sources of nets that are no pins of theirs, in the columns of all parts.
 __device__ __forceinline__ void tell_sources(const Rounds& in) {
 #pragma unroll 1
     for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
@@ -94,17 +94,34 @@ __device__ __forceinline__ void tell_sources(const Rounds& in) {
 
 const i32 SEVERAL = -2, NOBODY = -1;
 
-// Such a source of each net, if there is only one.
+// Such a source of each net, if there is only one, for sweeps; what all of them send at most.
 __device__ __forceinline__ void find_outside(const Work& work) {
     const Rounds& in = work.in;
 #pragma unroll 1
     for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
         i32 found = NOBODY;
-        for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j)
-            if (!in.pinned[j]) found = found == NOBODY ? in.source_nodes[j] : SEVERAL;
-        in.outside[g] = found;
+#pragma unroll 1
+        for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) {
+            if (in.pinned[j]) continue;
+            found = found == NOBODY ? in.source_nodes[j] : SEVERAL;
+            add_found(in, in.source_nodes[j], ALL_NETS, 0, in.source_weights[j]);
+        }
+        if (in.outside.given()) in.outside[g] = found;
     }
 }
+
+// The most that any node finds.
+__device__ __forceinline__ void find_most(const Work& work) {
+    const Rounds& in = work.in;
+    i64 most = 0;
+#pragma unroll 1
+    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) most = larger(most, Place(found_by(in, v, ALL_NETS), in.n_nodes).value);
+    const Best best = best_of(Team::of_block(), {most, 0, 0, 0}, work.desk.scratch);
+    if (threadIdx.x == 0) atomicMax(&in.progress->most_found, best.value);
+}
+
+// Whether low words of sums in parts are sums of low words.
+__device__ __forceinline__ bool apart(const Rounds& in) { return in.progress->most_found < 1ll << 32; }
 
 // The sums of a tile that begins at node `start`, as those sources add to them: of net g, by a thread.
 __device__ __forceinline__ void tell_outside(const Rounds& in, const Sums& sums, i64 g, i64 start) {
@@ -125,7 +142,12 @@ struct Telltale {
     __device__ __forceinline__ Telltale(const Rounds& in, i32 listed, i32 p, i32 w, i64 tile, i64 n_ends) {
         const i64 g = listed & ~NO_PINS;
         const Row row = in.rows[g];
-        i64 value = p != ALL_NETS ? row.weight : 0;
+        i64 value = row.weight;
+        if (p == ALL_NETS) {
+            i64 sent = 0;
+            for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) sent += in.source_weights[j];
+            value = larger(value, sent);
+        }
         if ((listed & NO_PINS) != 0) {
             value = 0;
             for (i32 s = 0; s < row.size; ++s)
@@ -142,7 +164,7 @@ struct Telltale {
 // are zero before. (`sources`: with those that are no pins of their nets.)
 __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to, bool sources) {
     const Rounds& in = work.in;
-    const bool counts = p == ALL_NETS;
+    const bool counts = p == ALL_NETS, parted = !counts && apart(in);
     const i64 start = tile * in.tile, n_listed = counts ? to : n_nets_of_parts(work)[p];
     const i32 *listed = in.nets_of_parts + (counts ? 0 : work.desk.first_ins[p]), lane = Warp().rank();
 #pragma unroll 1
@@ -168,7 +190,11 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
 #pragma unroll
             for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
                 const i64 value = __shfl_sync(ALL_LANES, word, some + k);
-                if (pins[k] >= 0) sums.add(static_cast<u32>(pins[k] - start), value);
+                if (pins[k] < 0) continue;
+                if (parted)
+                    sums.add_apart(static_cast<u32>(pins[k] - start), value);
+                else
+                    sums.add(static_cast<u32>(pins[k] - start), value);
             }
         }
         for (u32 left = __ballot_sync(ALL_LANES, n > 32); left != 0; left &= left - 1) {
@@ -200,37 +226,38 @@ __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i
     __syncthreads();
 }
 
-// Tells all nodes what they find at first: in all columns, or only in those that are kept.
-__device__ __noinline__ void tell_first(Work& work) {
+// Writes tiles of the columns of all parts, or of the nets of each node, for which blocks share out the nets.
+__device__ __noinline__ void write_columns(const Work& work, bool of_all) {
     const Rounds& in = work.in;
-    find_tiles(work);
-    if (work.tells) count_nets(work);
-    work.grid.meet();
-    if (work.tells) {
-        list_nets_of_parts(work);
-        work.grid.meet();
-    }
-    const i64 n_tiles = (in.n_nodes + in.tile - 1) / in.tile;
+    const i64 n_tiles = (in.n_nodes + in.tile - 1) / in.tile, n_words = PLACE_WORDS * n_tiles;
+    const i64 n_shares = of_all ? larger(gridDim.x / n_tiles, 1) : in.n_parts, n_each = (in.n_nets + n_shares - 1) / n_shares;
     const Sums sums(work.desk.lists, in.tile);
 #pragma unroll 1
     for (i64 i = threadIdx.x; i < in.tile; i += blockDim.x) sums.clear(static_cast<u32>(i));
     __syncthreads();
-    // Items: of the counts, each for some nets; then of the parts.
-    const i64 n_shares = larger(gridDim.x / n_tiles, 1), n_each = (in.n_nets + n_shares - 1) / n_shares;
-    const i64 n_counts = PLACE_WORDS * n_tiles * n_shares, n_items = n_counts + (work.tells ? in.n_parts * PLACE_WORDS * n_tiles : 0);
 #pragma unroll 1
-    for (i64 item = blockIdx.x; item < n_items; item += gridDim.x) {
-        const bool counts = item < n_counts;
-        const i64 share = counts ? item / (PLACE_WORDS * n_tiles) : 0, rest = counts ? item % (PLACE_WORDS * n_tiles) : item - n_counts;
-        const i64 column = rest / n_tiles, from = share * n_each;
-        const i32 p = counts ? ALL_NETS : static_cast<i32>(column / PLACE_WORDS);
-        write_tile(work, sums, p, static_cast<i32>(column % PLACE_WORDS), rest % n_tiles, n_tiles + 1, from, smaller(from + n_each, in.n_nets));
+    for (i64 item = blockIdx.x; item < n_words * n_shares; item += gridDim.x) {
+        const i64 share = item / n_words, rest = item % n_words, from = of_all ? share * n_each : 0;
+        const i32 p = of_all ? ALL_NETS : static_cast<i32>(share);
+        write_tile(work, sums, p, static_cast<i32>(rest / n_tiles), rest % n_tiles, n_tiles + 1, from, smaller(from + n_each, in.n_nets));
     }
+}
+
+// Tells all nodes what they find at first: in all columns, or only in those that are kept.
+__device__ __noinline__ void tell_first(Work& work) {
+    find_tiles(work);
+    if (work.tells) count_nets(work);
     work.grid.meet();
-    if (work.tells)
-        tell_sources(in);
-    else
-        find_outside(work);
+    write_columns(work, true);
+    find_outside(work);
+    if (work.tells) list_nets_of_parts(work);
+    work.grid.meet();
+    find_most(work);
+    if (!work.tells) return;
+    work.grid.meet();
+    write_columns(work, false);
+    work.grid.meet();
+    tell_sources(work.in);
 }
 
 #endif

@@ -54,6 +54,7 @@ struct Progress {
     i64 totals[8];
     i64 at_start, best_cost, since, n_measured;
     i64 n_turns, stalled;  // of repair
+    i64 most_found;        // that any node can find in a part, at most
 };
 
 // Counters of even and odd rounds, followed by those of each part.

@@ -429,6 +429,25 @@ def test_sums_that_a_place_may_not_hold(
 
 
 @pytest.mark.parametrize("way", ["kept", "swept"])
+def test_sums_of_more_than_a_word(
+    gpu: GpuEngine, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Additions to low words overflow into high ones; without, the two are added up apart."""
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "ways", (way,))
+    level = twins.random_level(np.random.default_rng(4), n_nodes=30, n_nets=50, mean_pins=12)
+    total = int(level.net_weights.sum() + level.source_weights.sum())
+    factor = (1 << 38) // total - 1
+    own = np.repeat(level.net_weights, np.diff(level.net_offsets))
+    assert np.bincount(level.net_pins, own).max() * factor > 1 << 34  # in three parts
+    fields = ("net_weights", "source_weights", "out_weights")
+    level = level._replace(**{field: getattr(level, field) * factor for field in fields})
+    asked = (level, 4, 3, SCHEMES["jet"])
+    assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
+    assert gave_up == [False]
+
+
+@pytest.mark.parametrize("way", ["kept", "swept"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_many_launches_are_one(
     gpu: GpuEngine, scheme: str, way: str, monkeypatch: pytest.MonkeyPatch
