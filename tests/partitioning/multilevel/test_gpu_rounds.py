@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnmap.hypergraph import Hypergraph
-from snnmap.partitioning.multilevel import gpu_rounds
+from snnmap.partitioning.multilevel import gpu_rounds, gpu_rounds_memory
 from snnmap.partitioning.multilevel.config import RefinementConfig
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
+from snnmap.partitioning.multilevel.gpu_rounds_memory import WAYS
 from snnmap.partitioning.multilevel.level import Level, make_level, pose_problem, with_lists
 from snnmap.partitioning.multilevel.refinement import refine, repair
 from snnmap.partitioning.multilevel.turns import RoundsGaveUpError, plan_turns
@@ -83,7 +84,7 @@ def watch(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return gave_up
 
 
-@pytest.mark.parametrize("way", gpu_rounds.WAYS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_parts", [1, 2, 23])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_same_parts(
@@ -92,7 +93,7 @@ def test_same_parts(
     """Whether or not there is memory to keep what nodes find."""
     gave_up = watch(gpu, monkeypatch)
     monkeypatch.setattr(gpu, "ways", (way,))
-    monkeypatch.setattr(gpu_rounds, "_LARGE", 1 << 12)  # large rooms lie apart
+    monkeypatch.setattr(gpu_rounds_memory, "_LARGE", 1 << 12)  # large rooms lie apart
     level = twins.random_level(np.random.default_rng(n_parts), **SHAPES[shape])
     for scheme, roomy in (("jet", False), ("jet", True), ("sequence", False)):
         asked = (level, n_parts, n_parts, SCHEMES[scheme])
@@ -185,7 +186,7 @@ def test_more_parts_than_tables_of_warps_hold(
     monkeypatch.setattr(gpu, "whole_parts", 2000)
     level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=40)
     asked = (level, 8, 1300 if threads == 128 else 900, SCHEMES[scheme])
-    team = gpu._fit_tables(level, asked[2])[1]
+    team = gpu.fit_tables(level, asked[2])[1]
     assert team > 1
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
     assert gave_up == ([False, False] if slots == 8 else [False])
@@ -302,42 +303,23 @@ def test_the_first_way_for_which_there_is_room(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: dict[str, int] = {}
-    fields = gpu._fields
+    fields = gpu.fields_of
 
     def note(*asked: Any) -> list[Any]:
         found = fields(*asked)
-        sizes[asked[-1]] = gpu_rounds._bytes_of(found)
+        sizes[asked[-1]] = gpu_rounds_memory.bytes_of(found)
         return found
 
-    monkeypatch.setattr(gpu, "_fields", note)
+    monkeypatch.setattr(gpu, "fields_of", note)
     level = twins.random_level(np.random.default_rng(2), n_nodes=600, n_nets=400, mean_pins=20)
     asked = (level, 1, 50, SCHEMES["jet"])
     room = 1 << 40
-    for i, way in enumerate(gpu_rounds.WAYS):
+    for i, way in enumerate(WAYS):
         sizes.clear()
         monkeypatch.setattr(gpu, "room_bytes", lambda room=room: room)
         assert (refined(gpu, *asked, rounds=2) == refined(CpuEngine(), *asked, rounds=2)).all()
-        assert tuple(sizes) == gpu_rounds.WAYS[: i + 1]
+        assert tuple(sizes) == WAYS[: i + 1]
         room = sizes[way] - 1
-
-
-@given(
-    st.integers(1, 1 << 22), st.integers(1, 5000), st.integers(1, 132), st.integers(1, 30000),
-    st.integers(0, 1 << 31),
-)  # fmt: skip
-def test_tiles_and_stripes_for_all_blocks(
-    n: int, n_parts: int, blocks: int, most: int, n_pins: int
-) -> None:
-    tile, stripes = gpu_rounds._spread(n, n_parts, blocks, most, n_pins)
-    assert 1 <= tile <= most
-    assert 1 <= stripes <= n_parts
-    assert -(-n // tile) * stripes <= max(blocks, -(-n // tile))
-    assert stripes == 1 or 12 * stripes * n <= n_pins
-
-
-def test_almost_no_block_is_idle() -> None:
-    tile, stripes = gpu_rounds._spread(262144, 600, 132, 26000, 227 * 262144)
-    assert (-(-262144 // tile), stripes) == (11, 12)
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 38])
@@ -357,7 +339,7 @@ def test_moves_of_a_part_that_fill_the_memory_of_tables(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are zero again afterwards."""
-    monkeypatch.setattr(gpu_rounds, "_WARP_BYTES", 704)
+    monkeypatch.setattr(gpu_rounds_memory, "_WARP_BYTES", 704)
     level = twins.random_level(np.random.default_rng(4), n_nodes=2000, n_nets=2500, mean_pins=4)
     asked = (level, 3, 30, RefinementConfig(scheme="sequence", temperature=1.0))
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
@@ -371,13 +353,13 @@ def test_empty_parts_are_left_out(
     """Ties are broken by the numbers that parts had."""
     monkeypatch.setattr(gpu, "ways", (way,))
     sizes = []
-    fit = gpu._fit_tables
+    fit = gpu.fit_tables
 
-    def note(level: Level, n_parts: int, *, spread: bool) -> gpu_rounds.Size:
+    def note(level: Level, n_parts: int, *, spread: bool) -> gpu_rounds_memory.Size:
         sizes.append(n_parts)
         return fit(level, n_parts, spread=spread)
 
-    monkeypatch.setattr(gpu, "_fit_tables", note)
+    monkeypatch.setattr(gpu, "fit_tables", note)
     level = twins.random_level(np.random.default_rng(3), n_nodes=40, n_nets=300, mean_pins=4)
     same = {"net_weights": 3000, "source_weights": 500, "out_weights": 500}  # many ties
     level = level._replace(**{k: np.full_like(getattr(level, k), w) for k, w in same.items()})
@@ -393,7 +375,7 @@ def test_empty_parts_are_left_out(
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
     gpu = start_gpu(GpuEngine, "emulated")
     gpu.round_threads = 32
-    gpu.ways = data.draw(st.sampled_from([gpu_rounds.WAYS, ("swept",)]))
+    gpu.ways = data.draw(st.sampled_from([WAYS, ("swept",)]))
     level = pose_problem(h, data.draw(feasible_limits(h))).level
     config = data.draw(st.sampled_from(list(SCHEMES.values())))
     config = replace(config, patience=data.draw(st.integers(0, 3)))
@@ -409,7 +391,7 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     assert found[1:] == expected[1:]
 
 
-@pytest.mark.parametrize("ways", [gpu_rounds.WAYS, ("swept", "by nets")])
+@pytest.mark.parametrize("ways", [WAYS, ("swept", "by nets")])
 @pytest.mark.parametrize("heavy", [("net_weights", "source_weights", "out_weights"), ("counts",)])
 def test_sums_that_a_place_may_not_hold(
     gpu: GpuEngine,
@@ -510,13 +492,6 @@ def test_costs_that_64_bits_may_not_hold(gpu: GpuEngine, monkeypatch: pytest.Mon
     found = [refined(e, *asked, overload_price=price, rounds=2) for e in (gpu, CpuEngine())]
     assert (found[0] == found[1]).all()
     assert gave_up == [True]
-
-
-@given(n=st.integers(0, 1 << 40))
-def test_sizes_are_few(n: int) -> None:
-    size = gpu_rounds._next_size(n)
-    assert n <= size <= n + n // 4 + 1
-    assert gpu_rounds._next_size(size) == size
 
 
 def test_what_rounds_noted_is_not_measured_again(
