@@ -142,12 +142,7 @@ struct Telltale {
     __device__ __forceinline__ Telltale(const Rounds& in, i32 listed, i32 p, i32 w, i64 tile, i64 n_ends) {
         const i64 g = listed & ~NO_PINS;
         const Row row = in.rows[g];
-        i64 value = row.weight;
-        if (p == ALL_NETS) {
-            i64 sent = 0;
-            for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) sent += in.source_weights[j];
-            value = larger(value, sent);
-        }
+        i64 value = row.weight;  // at least what its sources weigh together
         if ((listed & NO_PINS) != 0) {
             value = 0;
             for (i32 s = 0; s < row.size; ++s)

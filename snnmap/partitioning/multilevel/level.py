@@ -43,7 +43,7 @@ class Level(NamedTuple):
         out_offsets: int64[n_nodes + 1].
         out_nets: int32[n_sources], nets that each node is a source of, ascending.
         out_weights: int64[n_sources].
-        net_weights: int64[n_nets].
+        net_weights: int64[n_nets], at least the weights of its sources together.
         counts: int64[n_nets, n_distinct], what each net adds to the distinct loads of a part.
         resources: int64[n_nodes, n_additive], what each node adds to the additive loads of its part.
     """
