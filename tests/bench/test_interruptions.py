@@ -118,7 +118,8 @@ def test_a_full_disk_is_one_line(
     with full_disk(40_000):
         assert main([*words, str(out)]) == 2
     said = capfd.readouterr()
-    assert said.err == f"snnmap: {out / 'second'}.{format}: cannot be written: File too large\n"
+    last = said.err.splitlines()[-1]  # after progress, on a slow machine
+    assert last == f"snnmap: {out / 'second'}.{format}: cannot be written: File too large"
     assert said.out.startswith(f"first.{format}: 800 neurons")
     assert sorted(f.name for f in out.iterdir()) == [f"first.{format}", "manifest.json"]
     assert listed(out) == {f"first.{format}": digests(out)[f"first.{format}"]}
