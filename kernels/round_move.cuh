@@ -9,6 +9,17 @@ struct Standing {
     i64 here, total[ROOM], freed[ROOM];
 };
 
+// The same from columns, of a node that finds `there` in its part.
+__device__ __forceinline__ Standing standing_of(const Rounds& in, i32 v, i64 there) {
+    const Place all(found_by(in, v, ALL_NETS), in.n_nodes), alone(found_by(in, v, LONE_NETS), in.n_nodes);
+    Standing node = {v, in.parts[v], there - alone.value, {0}, {0}};
+    for (i32 c = 0; c < N_DISTINCT; ++c) {
+        node.total[c] = all.counts[c];
+        node.freed[c] = alone.counts[c];
+    }
+    return node;
+}
+
 // A move of a node; by a thread. `place`: in the list of those that have one.
 template <Kind KIND>
 __device__ __forceinline__ void offer(const Work& work, const Standing& node, const Best& best, i64 plain, const i64* brought, i64 place) {

@@ -102,14 +102,9 @@ __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& p
 #pragma unroll 1
     for (i64 first = blockIdx.x * (n_warps / slices); first < n_groups; first += gridDim.x * (n_warps / slices)) {
         const i64 base = 32 * (first + Warp().place() / slices);
-        const i32 v = static_cast<i32>(smaller(base + lane, n - 1)), a = in.parts[v];
+        const i32 v = static_cast<i32>(smaller(base + lane, n - 1));
         const bool given = base + lane < n && !rests<KIND>(work, v);
-        const Place there(found_by(in, v, a), n), all(found_by(in, v, ALL_NETS), n), alone(found_by(in, v, LONE_NETS), n);
-        Standing node = {v, a, there.value - alone.value, {0}, {0}};
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            node.total[c] = all.counts[c];
-            node.freed[c] = alone.counts[c];
-        }
+        const Standing node = standing_of(in, v, Place::value_of(*found_by(in, v, in.parts[v])));
         Choice choice(work, prices, node);
         look_at_parts(work, prices, given, node, begin, end, choice);
         if (slices > 1) {
@@ -122,11 +117,7 @@ __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& p
                 const Best best = Bests::of(desk, Warp().place() + other).get();
                 if (choice.best.below(best)) choice.best = best;
             }
-            if (slices > 1 && choice.best.id >= 0) {
-                const Place place(found_by(in, v, choice.best.id), n);
-                choice.plain = place.value - node.here;
-                for (i32 c = 0; c < N_DISTINCT; ++c) choice.brought[c] = node.total[c] - place.counts[c];
-            }
+            if (slices > 1 && choice.best.id >= 0) choice.finds(node, Place(found_by(in, v, choice.best.id), n));
             offer_best<KIND>(work, prices, given, node, choice);
         }
         if (slices > 1) __syncthreads();

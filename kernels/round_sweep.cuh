@@ -59,7 +59,7 @@ __device__ __forceinline__ void sweep(const Work& work, const Prices& prices, i6
     }
 #pragma unroll 1
     for (i32 p = static_cast<i32>(s); p < in.n_parts; p += static_cast<i32>(in.n_stripes)) {
-        for (i32 w = 0; w < PLACE_WORDS; ++w) sum_tile(work, sums_of(work, w), p, w, tile, n_tiles + 1, 0, 0, true);
+        for (i32 w = 0; w < PLACE_WORDS; ++w) sum_tile(work, sums_of(work, w), p, w, tile, n_tiles + 1, 0, 0);
         i64 held[N_LOADS];
         for (i32 r = 0; r < N_LOADS; ++r) held[r] = loads[static_cast<i64>(p) * N_LOADS + r];
 #pragma unroll 1
@@ -88,12 +88,7 @@ __device__ __noinline__ void propose_best_of_stripes(const Work& work, const Pri
     for (i64 base = 32 * Warp().index(); base < n; base += 32 * Warp().number()) {
         const i64 v = smaller(base + Warp().rank(), n - 1);
         const bool given = base + Warp().rank() < n && !rests<KIND>(work, v);
-        const Place all(found_by(in, v, ALL_NETS), n), alone(found_by(in, v, LONE_NETS), n);
-        Standing node = {static_cast<i32>(v), in.parts[v], in.plain_gains[v] - alone.value, {0}, {0}};
-        for (i32 c = 0; c < N_DISTINCT; ++c) {
-            node.total[c] = all.counts[c];
-            node.freed[c] = alone.counts[c];
-        }
+        const Standing node = standing_of(in, static_cast<i32>(v), in.plain_gains[v]);
         Choice choice(work, prices, node);
         i64 winner = 0;
 #pragma unroll 1
@@ -105,11 +100,7 @@ __device__ __noinline__ void propose_best_of_stripes(const Work& work, const Pri
             choice.best = best;
             winner = s;
         }
-        if (choice.best.id >= 0) {
-            const Place place(Stripe(in, winner).words + v, n);
-            choice.plain = place.value - node.here;
-            for (i32 c = 0; c < N_DISTINCT; ++c) choice.brought[c] = node.total[c] - place.counts[c];
-        }
+        if (choice.best.id >= 0) choice.finds(node, Place(Stripe(in, winner).words + v, n));
         __syncwarp();  // `offer` writes to plain_gains, which other lanes of the last node read
         offer_best<KIND>(work, prices, given, node, choice);
     }

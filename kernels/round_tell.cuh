@@ -98,15 +98,19 @@ const i32 SEVERAL = -2, NOBODY = -1;
 __device__ __forceinline__ void find_outside(const Work& work) {
     const Rounds& in = work.in;
 #pragma unroll 1
-    for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
-        i32 found = NOBODY;
+    for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
+        i64 n = 0, nodes = 0;
 #pragma unroll 1
-        for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) {
+        for (i64 j = in.source_offsets[g] + Warp().rank(); j < in.source_offsets[g + 1]; j += 32) {
             if (in.pinned[j]) continue;
-            found = found == NOBODY ? in.source_nodes[j] : SEVERAL;
+            ++n;
+            nodes += in.source_nodes[j];
             add_found(in, in.source_nodes[j], ALL_NETS, 0, in.source_weights[j]);
         }
-        if (in.outside.given()) in.outside[g] = found;
+        if (!in.outside.given()) continue;
+        n = sum_warp(n);
+        nodes = sum_warp(nodes);
+        if (Warp().rank() == 0) in.outside[g] = n == 0 ? NOBODY : n == 1 ? static_cast<i32>(nodes) : SEVERAL;
     }
 }
 
@@ -115,7 +119,7 @@ __device__ __forceinline__ void find_most(const Work& work) {
     const Rounds& in = work.in;
     i64 most = 0;
 #pragma unroll 1
-    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) most = larger(most, Place(found_by(in, v, ALL_NETS), in.n_nodes).value);
+    for (i64 v = work.thread(); v < in.n_nodes; v += work.n_threads()) most = larger(most, Place::value_of(*found_by(in, v, ALL_NETS)));
     const Best best = best_of(Team::of_block(), {most, 0, 0, 0}, work.desk.scratch);
     if (threadIdx.x == 0) atomicMax(&in.progress->most_found, best.value);
 }
@@ -123,15 +127,20 @@ __device__ __forceinline__ void find_most(const Work& work) {
 // Whether low words of sums in parts are sums of low words.
 __device__ __forceinline__ bool apart(const Rounds& in) { return in.progress->most_found < 1ll << 32; }
 
-// The sums of a tile that begins at node `start`, as those sources add to them: of net g, by a thread.
-__device__ __forceinline__ void tell_outside(const Rounds& in, const Sums& sums, i64 g, i64 start) {
-    const i32 u = in.outside[g];
-    if (u == NOBODY || (u != SEVERAL && (u < start || u >= start + in.tile))) return;
+// add(u, weight) for those of these sources that are in the tile that begins at node `start`. By a warp, of a net each lane,
+// if any (else -1); it works together on nets with several.
+template <class Add>
+__device__ __forceinline__ void tell_outside(const Rounds& in, i32 net, i64 start, Add add) {
+    const i32 u = net >= 0 ? in.outside[net] : NOBODY;
+    const auto is_there = [&](i32 node) { return node >= start && node < start + in.tile; };
+    const auto tell = [&](i64 g, i64 first, i64 step) {
 #pragma unroll 1
-    for (i64 j = in.source_offsets[g]; j < in.source_offsets[g + 1]; ++j) {
-        const i64 at = in.source_nodes[j] - start;
-        if (!in.pinned[j] && at >= 0 && at < in.tile) sums.add(static_cast<u32>(at), in.source_weights[j]);
-    }
+        for (i64 j = in.source_offsets[g] + first; j < in.source_offsets[g + 1]; j += step)
+            if (!in.pinned[j] && is_there(in.source_nodes[j])) add(in.source_nodes[j], in.source_weights[j]);
+    };
+    if (is_there(u)) tell(net, 0, 1);
+    for (u32 left = __ballot_sync(ALL_LANES, u == SEVERAL); left != 0; left &= left - 1)
+        tell(__shfl_sync(ALL_LANES, net, __ffs(static_cast<i32>(left)) - 1), Warp().rank(), 32);
 }
 
 // What a listed net tells its pins in a tile of part p's column, or of p = ALL_NETS.
@@ -156,24 +165,31 @@ struct Telltale {
 };
 
 // Sums up one word of a tile of part p's column, or of what nets [from, to) make of that of p = ALL_NETS; by a block, whose sums
-// are zero before. (`sources`: with those that are no pins of their nets.)
-__device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to, bool sources) {
+// are zero before. In sweeps with the sources that are no pins of their nets.
+__device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
     const Rounds& in = work.in;
     const bool counts = p == ALL_NETS, parted = !counts && apart(in);
+    const auto add = [&](i64 node, i64 value) {
+        const u32 slot = static_cast<u32>(node - tile * in.tile);
+        if (parted)
+            sums.add_apart(slot, value);
+        else
+            sums.add(slot, value);
+    };
     const i64 start = tile * in.tile, n_listed = counts ? to : n_nets_of_parts(work)[p];
     const i32 *listed = in.nets_of_parts + (counts ? 0 : work.desk.first_ins[p]), lane = Warp().rank();
 #pragma unroll 1
     for (i64 base = from + 32 * Warp().place(); base < n_listed; base += blockDim.x) {
         i64 first = 0, word = 0;
-        i32 n = 0;
+        i32 n = 0, net = -1;
         if (base + lane < n_listed) {
-            const i32 net = counts ? static_cast<i32>(base + lane) : listed[base + lane];
+            net = counts ? static_cast<i32>(base + lane) : listed[base + lane];
             const Telltale told(in, net, p, w, tile, n_ends);
             first = told.first;
             word = told.word;
             n = told.n;
-            if (sources && w == 0 && (net & NO_PINS) == 0) tell_outside(in, sums, net, start);
         }
+        if (!counts && w == 0 && !work.tells) tell_outside(in, net, start, add);
 #pragma unroll 1
         for (i32 some = 0; some < 32; some += NETS_AT_ONCE) {
             i32 pins[NETS_AT_ONCE];
@@ -185,18 +201,14 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
 #pragma unroll
             for (i32 k = 0; k < NETS_AT_ONCE; ++k) {
                 const i64 value = __shfl_sync(ALL_LANES, word, some + k);
-                if (pins[k] < 0) continue;
-                if (parted)
-                    sums.add_apart(static_cast<u32>(pins[k] - start), value);
-                else
-                    sums.add(static_cast<u32>(pins[k] - start), value);
+                if (pins[k] >= 0) add(pins[k], value);
             }
         }
         for (u32 left = __ballot_sync(ALL_LANES, n > 32); left != 0; left &= left - 1) {
             const i32 k = __ffs(static_cast<i32>(left)) - 1, n_pins = __shfl_sync(ALL_LANES, n, k);
             const i64 at = __shfl_sync(ALL_LANES, first, k), value = __shfl_sync(ALL_LANES, word, k);
 #pragma unroll 1
-            for (i32 j = 32 + lane; j < n_pins; j += 32) sums.add(static_cast<u32>(in.net_pins[at + j] - start), value);
+            for (i32 j = 32 + lane; j < n_pins; j += 32) add(in.net_pins[at + j], value);
         }
     }
     __syncthreads();
@@ -206,7 +218,7 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
 // zero before and afterwards.
 __device__ __forceinline__ void write_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
     const Rounds& in = work.in;
-    sum_tile(work, sums, p, w, tile, n_ends, from, to, false);
+    sum_tile(work, sums, p, w, tile, n_ends, from, to);
     const i64 start = tile * in.tile, n = smaller(in.tile, in.n_nodes - start);
     i64* into = found_by(in, start, p) + w * in.n_nodes;
 #pragma unroll 1

@@ -37,6 +37,11 @@ struct Choice {
         const i64 gain = found - node.here + relief;
         return p != node.part && found != 0 && gain >= best.value && (gain >= 0 || gain * 64 >= -prices.slack * node.here);
     }
+    // What the node finds in the part that was chosen.
+    __device__ __forceinline__ void finds(const Standing& node, const Place& place) {
+        plain = place.value - node.here;
+        for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = node.total[c] - place.counts[c];
+    }
     // Takes it if it is better: `added` counts come to its loads.
     __device__ __forceinline__ void weigh(const Work& work, const Prices& prices, const Standing& node, i32 p, i64 found, const i64* added, const i64* held) {
         const i64 gain = found - node.here + relief - price_of_overload(work, prices, node.v, added, held);

@@ -43,6 +43,11 @@ class Room(NamedTuple):
     n_bytes: int
     zeroed: bool = False
 
+    @property
+    def place(self) -> int:
+        """Bytes that it takes among others."""
+        return -(-self.n_bytes // 256) * 256
+
 
 class Size(NamedTuple):
     """Of a launch of rounds.
@@ -97,7 +102,7 @@ class GpuRoundsMemory(GpuRows):
         rooms = [(i, room) for i, room in rooms if i not in kept]
         for i, room in sorted(rooms, key=lambda one: not one[1].zeroed):
             places[i] = end
-            end += -(-room.n_bytes // 256) * 256
+            end += room.place
             zeroed = end if room.zeroed else zeroed
         some_more = _next_size(end)  # levels are alike: so the pool can give them the same block
         spacious = some_more <= min(self.room_bytes(), _LARGE)
@@ -188,7 +193,7 @@ class GpuRoundsMemory(GpuRows):
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
         found = told = nets_of_parts = None
-        bests: tuple[Any, ...] = None, None, None, None
+        swept: tuple[Any, ...] = None, None, None, None
         tile, n_stripes = 1, 1
         if way != "by nets":
             sum_bytes = place if way == "swept" else 8  # a word of a place at a time
@@ -196,8 +201,7 @@ class GpuRoundsMemory(GpuRows):
             room = max(min(room, self.tile_nodes), 1)
             if way == "swept":
                 tile, n_stripes = _spread(n, n_parts, blocks, room, level.n_pins)
-                sums, ids_of_all = place * n * n_stripes, 4 * n * n_stripes
-                bests = Room(8 * n * n_stripes), Room(sums), Room(ids_of_all), Room(4 * n_nets)
+                swept = (*(Room(b * n * n_stripes) for b in (8, place, 4)), Room(4 * n_nets))
             else:
                 tile = _even(n, min(room, max(-(-n * n_parts // (2 * blocks)), -(-n // 16))))
             found = Room(place * n * (2 + (n_parts if way == "kept" else 0)))
@@ -218,7 +222,7 @@ class GpuRoundsMemory(GpuRows):
             *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
             ids, ids, ids, ids, words, words, words, distinct, distinct,
             Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, nets_of_parts, n_stripes, *bests, Room(len(level.source_nodes)), most_entries, piece, size.lists,
+            found, tile, told, nets_of_parts, n_stripes, *swept, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins,
@@ -228,7 +232,7 @@ class GpuRoundsMemory(GpuRows):
 
 def bytes_of(fields: list[Any]) -> int:
     """All rooms among the fields."""
-    return sum(-(-field.n_bytes // 256) * 256 for field in fields if isinstance(field, Room))
+    return sum(field.place for field in fields if isinstance(field, Room))
 
 
 def _even(n: int, most: int) -> int:
