@@ -19,7 +19,7 @@
 #include "round_measure.cuh"
 #include "round_move.cuh"
 #include "round_twins.cuh"
-#include "round_sweep.cuh"
+#include "round_gather.cuh"
 #include "round_propose.cuh"
 #include "round_accept.cuh"
 #include "round_choose.cuh"

@@ -83,7 +83,7 @@ __device__ __forceinline__ void copy_words(const T& from, T& into, u32 first = 0
 // How it is known what nodes find.
 __device__ __forceinline__ void decide_to_find(Work& work) {
     put(work.finds, can_find(work.in));
-    put(work.tells, work.finds && !work.in.best_parts.given());
+    put(work.tells, work.finds && work.in.nets_of_parts.given());
 }
 
 // Where a launch goes on: at turn `first`. The first launch measures.
@@ -106,6 +106,14 @@ __device__ __forceinline__ void begin(Work& work) {
         meet(work);
     }
     put(work.at_start, static_cast<i64>(work.in.progress->connectivity[0]));
+}
+
+// Zero what the next round counts.
+__device__ __forceinline__ void prepare_counters(const Work& work) {
+    const i64 n = sizeof(Counters) / 8 + work.in.n_parts * (N_LOADS + 4);
+    i64* next = work.set_of(work.turn + 1);
+#pragma unroll 1
+    for (i64 i = work.thread(); i < n; i += work.n_threads()) next[i] = 0;
 }
 
 // Proposals of a turn, and room for what it and the next measurement count.

@@ -5,7 +5,7 @@
 // hold all its nets, counts and the most that they can weigh, and what it would free if it left: weight that no longer crosses, and counts of the
 // nets whose only pin in its part it is. A net changes few places: those of a part that it enters or leaves, in one column,
 // which lies together. At first all nets tell all their nodes what there is: see round_tell.cuh. Where there is memory for
-// those two columns only, the others are summed up in every round: see round_sweep.cuh.
+// those two columns only, the places of a node are added up in every round: see round_gather.cuh.
 #ifndef SNNMAP_ROUND_FOUND_CUH
 #define SNNMAP_ROUND_FOUND_CUH
 

@@ -61,7 +61,6 @@ struct Bests {
 __device__ __forceinline__ void look_at_parts(const Work& work, const Prices& prices, bool given, const Standing& node, i32 begin, i32 end, Choice& choice) {
     const Rounds& in = work.in;
     const i64 n = in.n_nodes;
-    const i64* loads = work.loads(work.measured);
 #pragma unroll 1
     for (i32 first = begin; first < end; first += 32) {
         u32 asking = 0;
@@ -79,10 +78,7 @@ __device__ __forceinline__ void look_at_parts(const Work& work, const Prices& pr
             const i32 p = first + __ffs(static_cast<i32>(asking)) - 1;
             asking &= asking - 1;
             const Place place(found_by(in, node.v, p), n);
-            if (!choice.asks(prices, node, p, place.value)) continue;
-            i64 added[ROOM];
-            for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - place.counts[c];
-            choice.weigh(work, prices, node, p, place.value, added, loads + static_cast<i64>(p) * N_LOADS);
+            if (choice.asks(prices, node, p, place.value)) choice.weigh_place(work, prices, node, p, place);
         }
     }
 }
@@ -126,15 +122,23 @@ __device__ __noinline__ void propose_by_tables(const Work& work, const Prices& p
 
 // Proposals of all nodes by what their nets sum up to.
 template <Kind KIND>
-__device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& prices) {
+__device__ __forceinline__ void propose_by_nets(Work& work, const Prices& prices) {
     const Rounds& in = work.in;
     const Team team = {static_cast<i32>(in.node_warps)};
     const u64 n_entries = in.progress->n_entries;
     i32 width = 4;
     while (width < 32 && static_cast<u64>(width) * in.n_nets < n_entries) width *= 2;
+    if (KIND != STRICT && work.finds) {
+        pack_rows(work);
+        meet(work);
+    }
     if (in.progress->n_long_nodes != 0) propose_by_teams<KIND>(work, Team::of_block(), prices, width, true);
     __syncthreads();
-    if (KIND != STRICT && in.segments.given())
+    if (KIND != STRICT && work.finds && apart(in))
+        propose_by_gathering<KIND, true>(work, prices);
+    else if (KIND != STRICT && work.finds)
+        propose_by_gathering<KIND, false>(work, prices);
+    else if (KIND != STRICT && in.segments.given())
         propose_by_segments<KIND>(work, prices, width);
     else if (team.warps > 1)
         propose_by_teams<KIND>(work, team, prices, width, false);
@@ -146,9 +150,7 @@ __device__ __forceinline__ void propose_by_nets(const Work& work, const Prices& 
 template <Kind KIND>
 __device__ __forceinline__ void propose_all(Work& work, const Prices& prices) {
     const Desk& desk = work.desk;
-    if (KIND != STRICT && work.finds && !work.tells)
-        propose_by_sweeps<KIND>(work, prices);
-    else if (KIND != STRICT && work.finds)
+    if (KIND != STRICT && work.tells)
         propose_by_tables<KIND>(work, prices);
     else
         propose_by_nets<KIND>(work, prices);

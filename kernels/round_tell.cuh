@@ -1,4 +1,4 @@
-// Rounds in one launch: what every node finds in every part, at first or, in sweeps, in every round.
+// Rounds in one launch: what every node finds in every part, at first.
 //
 // The nets of each part are listed. Then a column is written in tiles: a block sums up, in its shared memory, what the part's
 // nets tell those of their pins that are in the tile. (By additions to memory, 670 million of them on the finest
@@ -92,26 +92,12 @@ __device__ __forceinline__ void tell_sources(const Rounds& in) {
     }
 }
 
-const i32 SEVERAL = -2, NOBODY = -1;
-
-// Such a source of each net, if there is only one, for sweeps; what all of them send at most.
-__device__ __forceinline__ void find_outside(const Work& work) {
+// Counts what such sources send among what they find at most.
+__device__ __forceinline__ void find_sent(const Work& work) {
     const Rounds& in = work.in;
 #pragma unroll 1
-    for (i64 g = Warp().index(); g < in.n_nets; g += Warp().number()) {
-        i64 n = 0, nodes = 0;
-#pragma unroll 1
-        for (i64 j = in.source_offsets[g] + Warp().rank(); j < in.source_offsets[g + 1]; j += 32) {
-            if (in.pinned[j]) continue;
-            ++n;
-            nodes += in.source_nodes[j];
-            add_found(in, in.source_nodes[j], ALL_NETS, 0, in.source_weights[j]);
-        }
-        if (!in.outside.given()) continue;
-        n = sum_warp(n);
-        nodes = sum_warp(nodes);
-        if (Warp().rank() == 0) in.outside[g] = n == 0 ? NOBODY : n == 1 ? static_cast<i32>(nodes) : SEVERAL;
-    }
+    for (i64 j = work.thread(); j < in.source_offsets[in.n_nets]; j += work.n_threads())
+        if (!in.pinned[j]) add_found(in, in.source_nodes[j], ALL_NETS, 0, in.source_weights[j]);
 }
 
 // The most that any node finds.
@@ -126,22 +112,6 @@ __device__ __forceinline__ void find_most(const Work& work) {
 
 // Whether low words of sums in parts are sums of low words.
 __device__ __forceinline__ bool apart(const Rounds& in) { return in.progress->most_found < 1ll << 32; }
-
-// add(u, weight) for those of these sources that are in the tile that begins at node `start`. By a warp, of a net each lane,
-// if any (else -1); it works together on nets with several.
-template <class Add>
-__device__ __forceinline__ void tell_outside(const Rounds& in, i32 net, i64 start, Add add) {
-    const i32 u = net >= 0 ? in.outside[net] : NOBODY;
-    const auto is_there = [&](i32 node) { return node >= start && node < start + in.tile; };
-    const auto tell = [&](i64 g, i64 first, i64 step) {
-#pragma unroll 1
-        for (i64 j = in.source_offsets[g] + first; j < in.source_offsets[g + 1]; j += step)
-            if (!in.pinned[j] && is_there(in.source_nodes[j])) add(in.source_nodes[j], in.source_weights[j]);
-    };
-    if (is_there(u)) tell(net, 0, 1);
-    for (u32 left = __ballot_sync(ALL_LANES, u == SEVERAL); left != 0; left &= left - 1)
-        tell(__shfl_sync(ALL_LANES, net, __ffs(static_cast<i32>(left)) - 1), Warp().rank(), 32);
-}
 
 // What a listed net tells its pins in a tile of part p's column, or of p = ALL_NETS.
 struct Telltale {
@@ -165,7 +135,7 @@ struct Telltale {
 };
 
 // Sums up one word of a tile of part p's column, or of what nets [from, to) make of that of p = ALL_NETS; by a block, whose sums
-// are zero before. In sweeps with the sources that are no pins of their nets.
+// are zero before.
 __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32 p, i32 w, i64 tile, i64 n_ends, i64 from, i64 to) {
     const Rounds& in = work.in;
     const bool counts = p == ALL_NETS, parted = !counts && apart(in);
@@ -176,7 +146,7 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
         else
             sums.add(slot, value);
     };
-    const i64 start = tile * in.tile, n_listed = counts ? to : n_nets_of_parts(work)[p];
+    const i64 n_listed = counts ? to : n_nets_of_parts(work)[p];
     const i32 *listed = in.nets_of_parts + (counts ? 0 : work.desk.first_ins[p]), lane = Warp().rank();
 #pragma unroll 1
     for (i64 base = from + 32 * Warp().place(); base < n_listed; base += blockDim.x) {
@@ -189,7 +159,6 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
             word = told.word;
             n = told.n;
         }
-        if (!counts && w == 0 && !work.tells) tell_outside(in, net, start, add);
 #pragma unroll 1
         for (i32 some = 0; some < 32; some += NETS_AT_ONCE) {
             i32 pins[NETS_AT_ONCE];
@@ -256,7 +225,7 @@ __device__ __noinline__ void tell_first(Work& work) {
     if (work.tells) count_nets(work);
     work.grid.meet();
     write_columns(work, true);
-    find_outside(work);
+    find_sent(work);
     if (work.tells) list_nets_of_parts(work);
     work.grid.meet();
     find_most(work);

@@ -42,7 +42,13 @@ struct Choice {
         plain = place.value - node.here;
         for (i32 c = 0; c < N_DISTINCT; ++c) brought[c] = node.total[c] - place.counts[c];
     }
-    // Takes it if it is better: `added` counts come to its loads.
+    // Takes part p if it is better.
+    __device__ __forceinline__ void weigh_place(const Work& work, const Prices& prices, const Standing& node, i32 p, const Place& place) {
+        i64 added[ROOM];
+        for (i32 c = 0; c < N_DISTINCT; ++c) added[c] = node.total[c] - place.counts[c];
+        weigh(work, prices, node, p, place.value, added, work.loads(work.measured) + static_cast<i64>(p) * N_LOADS);
+    }
+    // The same: `added` counts come to its loads.
     __device__ __forceinline__ void weigh(const Work& work, const Prices& prices, const Standing& node, i32 p, i64 found, const i64* added, const i64* held) {
         const i64 gain = found - node.here + relief - price_of_overload(work, prices, node.v, added, held);
         const Best candidate = {gain, tie_of(work, prices, node.v, p), p, 0};

@@ -49,7 +49,7 @@ struct Shifts {
     __device__ __forceinline__ void note(i32 p, u32 word, i32 v) const {
         const i32 at = table.slot(p);
         if ((word < SHIFTED ? atomicAdd(words + at, word) : atomicOr(words + at, word)) == 0) listed[atomicAdd(n_listed, 1u)] = at;
-        if (word == ARRIVES) who[at] = v;
+        if (word == ARRIVES) atomicExch(who + at, v);  // read where it is the only one
     }
     __device__ __forceinline__ u32 word_of(i32 at) const { return at >= 0 ? words[at] : 0; }
     static __device__ __forceinline__ i32 arrived(u32 word) { return static_cast<i32>((word & (SHIFTED - 1)) >> 16); }

@@ -22,7 +22,7 @@
 #include "round_measure.cuh"
 #include "round_move.cuh"
 #include "round_twins.cuh"
-#include "round_sweep.cuh"
+#include "round_gather.cuh"
 #include "round_propose.cuh"
 #include "round_rank.cuh"
 #include "round_replay.cuh"

@@ -37,6 +37,17 @@ struct alignas(16) Row {
     i64 counts[ROOM];
 };
 
+// What is gathered of a net: what it adds to places, and in which parts.
+struct alignas(64) Card {
+    struct alignas(16) Head {
+        i64 words[1 + N_DISTINCT / 2];
+        i64 size;  // of its row; as long as the words, so that all is one access
+    } head;
+    i64 waiting;  // weight of sources in the only part without pins, or -1: there is none, or several
+    unsigned short parts[N_DISTINCT > 1 ? 12 : 20];
+};
+static_assert(sizeof(Card) == 64, "as the caller knows");
+
 struct Turn {
     double factor;
     i64 slack, seed, roomy, cold;  // cold: the rounds end when nothing moves
@@ -61,6 +72,7 @@ struct Progress {
 struct Counters {
     u64 n_moved, n_relieving, n_proposed;
     u64 winning;                       // whether anybody is
+    u64 n_packed;                      // parts of all rows
     u64 n_touched[2], n_changed[2];    // listed nets of pins that would move, that moved; of those the long ones
 };
 
@@ -94,13 +106,11 @@ struct Rounds {
     Global<Row> rows;
     Global<Entry> entries;
     Global<i64> waiting;  // weight of the sources of each entry
-    Global<i64> found;    // what each node finds in each part, or null: see round_found.cuh
+    Global<i64> found;    // what each node finds in each part, or only in all together, or null: see round_found.cuh
     i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
     Global<i32> told;     // where the pins of each tile begin in each net
-    Global<i32> nets_of_parts;
-    i64 n_stripes;  // for sweeps, as the next ones; else these are null: see round_sweep.cuh
-    Global<i64> best_values, best_words;
-    Global<i32> best_parts, outside;
+    Global<i32> nets_of_parts;  // null: columns of single parts are not kept
+    Global<Card> cards;  // or null: see round_gather.cuh
     Global<bool> pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory
@@ -192,8 +202,8 @@ struct Work {
     i64 measured;  // which measurement is the last one
     i64 at_start;  // connectivity of the first
     bool too_large;  // a cost that 64 bits may not hold
-    bool finds;      // whether it is summed up what nodes find, not by their nets
-    bool tells;      // whether it is kept
+    bool finds;      // whether sums of what nodes find fit places
+    bool tells;      // whether they are kept for every part
 
     __device__ __forceinline__ i64* loads(i64 of) const { return in.loads + (of & 1) * in.n_parts * N_LOADS; }
     __device__ __forceinline__ i64* set_of(i64 of) const {

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from snnmap.errors import EngineError
+from snnmap.partitioning.multilevel.pools import Pools
 from snnmap.resources import resource_dir
 
 _INSTALL = "pip install 'snnmap[gpu13]' for CUDA 13, 'snnmap[gpu]' for CUDA 12"
@@ -82,6 +83,7 @@ class Device:
 
     Attributes:
         xp: CuPy.
+        pools: where arrays take their memory.
         name: as the driver calls it.
         multiprocessors: their number.
         shared_bytes: shared memory that a block may ask for.
@@ -92,6 +94,7 @@ class Device:
 
     def __init__(self) -> None:
         self.xp = find_cupy()
+        self.pools = Pools(self.xp)
         runtime = self.xp.cuda.runtime
         self._faults = (
             runtime.CUDARuntimeError,
@@ -174,48 +177,29 @@ class Device:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Memory that arrays may still take: what the device has free and what the pool keeps."""
+        """Memory that arrays may still take: what the device has free and what the pools keep."""
         free, _ = self.xp.cuda.runtime.memGetInfo()
-        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        return int(free) + self.pools.held_bytes() - self.pools.used_bytes()
 
     def used_bytes(self) -> int:
         """Memory that arrays take now."""
-        return int(self.xp.get_default_memory_pool().used_bytes())
+        return self.pools.used_bytes()
 
     def keep_within(self, n_bytes: int) -> None:
-        """Until the guard ends, let the pool keep freed blocks only up to so many bytes in all.
+        """Until the guard ends, let freed blocks be kept only up to so many bytes, the reserved one apart.
 
         Without a guard, whose allocator knows what to do at the limit, nothing changes.
         """
-        pool = self.xp.get_default_memory_pool()
         if self._guards:
-            pool.set_limit(size=self.used_bytes() + n_bytes)
-
-    def _allocate(self, n_bytes: int) -> Any:
-        """From the pool; at its limit it lets go what it only keeps, and then the limit for once."""
-        pool = self.xp.get_default_memory_pool()
-        try:
-            return pool.malloc(n_bytes)
-        except self.xp.cuda.memory.OutOfMemoryError:
-            pool.free_all_blocks()
-        try:
-            return pool.malloc(n_bytes)
-        except self.xp.cuda.memory.OutOfMemoryError:
-            limit = pool.get_limit()
-            pool.set_limit(size=0)
-        try:
-            return pool.malloc(n_bytes)
-        finally:
-            pool.set_limit(size=limit)
+            self.pools.keep_within(n_bytes)
 
     @contextmanager
     def guard(self) -> Iterator[None]:
         """Turn what goes wrong on the device into one :class:`EngineError`."""
-        pool = self.xp.get_default_memory_pool()
-        limit = pool.get_limit()
+        limit = self.pools.limit()
         self._guards += 1
         try:
-            with self.xp.cuda.using_allocator(self._allocate):
+            with self.xp.cuda.using_allocator(self.pools.allocate):
                 yield
         except self.xp.cuda.memory.OutOfMemoryError:
             free, total = (n / 2**30 for n in self.xp.cuda.runtime.memGetInfo())
@@ -232,7 +216,7 @@ class Device:
             ) from None
         finally:
             self._guards -= 1
-            pool.set_limit(size=limit)
+            self.pools.set_limit(limit)
 
 
 def word(value: Any) -> int:

@@ -32,6 +32,8 @@ three and a half times their raw pins' bytes."""
 LEAST_POOL = 18 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
 
+_LARGE_SHARE = 32  # of the raw pins' bytes: arrays of so many lie in the block that is reserved, if there is one
+
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
 
@@ -41,7 +43,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
-        planned_bytes: that the pool may keep, the search apart; needed_bytes: that the work takes.
+        planned_bytes: that the pool may keep, the search and what is reserved apart; needed_bytes: that the work takes.
         search_bytes: the most that the search of the coarsest level takes; it does with less, too.
         search_threads: of a block there.
 
@@ -99,8 +101,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned, self.needed_bytes = str(plan), plan.needed
         self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
-        self.planned_bytes = plan.most
-        self.device.keep_within(max(plan.most, LEAST_POOL))
+        self.device.pools.reserve(plan.reserved, plan.raw // _LARGE_SHARE)
+        self.planned_bytes = plan.held - plan.reserved
+        self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
         self.most_bytes = self.device.used_bytes() + plan.most
         return self.bring(level)
 
@@ -126,7 +129,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     def release(self) -> None:
         """Give back what is kept on the device for the next partition."""
         self._scratch = self.xp.empty(0, np.uint8)
-        self.xp.get_default_memory_pool().free_all_blocks()
+        self.device.pools.release()
 
     def _borrow(self, least: int, wanted: int) -> Array:
         """Memory for the search (uint8), `least` bytes or, if it may have more, up to `wanted`.
@@ -166,7 +169,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     def keep_memory(self) -> None:
         """Keep no more freed memory than the work needs: levels are small, also where neurons are many."""
-        self.planned_bytes = self.needed_bytes
+        self.planned_bytes = min(self.planned_bytes, self.needed_bytes)
         self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
 
     def tidy(self) -> None:

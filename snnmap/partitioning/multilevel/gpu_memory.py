@@ -18,7 +18,7 @@ KEPT_PINS = (
     1 << 22
 )  # all levels of a network with fewer pins stay on the device, unless it is short
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
-_MOST = 8  # times the raw pins' bytes, where the device has twice that free
+_MOST = 4  # times the raw pins' bytes, where the device has twice that free
 
 
 class Mode(NamedTuple):
@@ -58,6 +58,7 @@ class Plan(NamedTuple):
     Attributes:
         lean, short: bytes at the peak in either mode.
         raw: bytes of all pins, those of each source apart.
+        large: whether the level has so many pins that coarser ones are made again rather than kept.
         free: bytes that arrays may take now.
         network: its size in words.
         device: its name.
@@ -66,6 +67,7 @@ class Plan(NamedTuple):
     lean: int
     short: int
     raw: int
+    large: bool
     free: int
     network: str
     device: str
@@ -81,13 +83,27 @@ class Plan(NamedTuple):
         return self.lean if self.lean <= self.free else self.short
 
     @property
-    def most(self) -> int:
-        """Bytes that arrays may take: more than is needed where there is plenty.
+    def held(self) -> int:
+        """Bytes that may be taken from the device: more than is needed where there is plenty.
 
-        What nodes find in parts is kept then, and not summed up anew in every round.
+        What nodes find in parts is kept then, and not gathered anew in every round.
         """
-        plenty = 0 if self.mode.spills else min(_MOST * self.raw, self.free // 2)
-        return max(self.needed, plenty)
+        return max(self.needed, self._plenty)
+
+    @property
+    def most(self) -> int:
+        """Bytes that arrays may take: an eighth of the plenty is for what lies between them."""
+        return max(self.needed, 7 * self._plenty // 8)
+
+    @property
+    def reserved(self) -> int:
+        """Bytes of the block for large arrays; 0: there is none, as levels are small or memory is short."""
+        alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
+        return self.most if alone and 8 * self.needed <= 7 * self._plenty else 0
+
+    @property
+    def _plenty(self) -> int:
+        return 0 if self.mode.spills else min(_MOST * self.raw, self.free // 2)
 
     @property
     def mode(self) -> Mode:
@@ -122,6 +138,7 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
         needed_bytes(level, MODES[0], work),
         needed_bytes(level, MODES[1], work),
         raw_bytes(level),
+        level.n_pins >= KEPT_PINS,
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
         device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from snnmap.partitioning.multilevel.gpu_contraction import GATE_WORDS, GpuContraction, Space
@@ -23,6 +24,7 @@ class GpuMerging(GpuContraction):
     """
 
     measure: Any
+    tidy: Callable[[], None]
     set_words: int = 1 << 27
 
     def merge_parts(
@@ -32,6 +34,7 @@ class GpuMerging(GpuContraction):
 
         Loads and limits are here or on the host. Time is looked at once, before the turns: they take milliseconds.
         """
+        self.tidy()
         parts, n_parts, table = state.parts, state.n_parts, state.take_table()
         xp, n, n_words = self.xp, level.n_nodes, -(-n_parts // 32)
         n_additive, n_distinct = level.resources.shape[1], level.counts.shape[1]

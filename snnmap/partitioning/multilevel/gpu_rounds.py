@@ -165,9 +165,9 @@ class GpuRounds(GpuRoundsMemory, GpuWeighing, GpuChoosing):
         needs_nets = name == "repair_rounds" or self.has_twins(level, size, n_parts)
         ways = ("by nets",) if needs_nets else self.ways
         for way in ways:
-            if way == "by nets":
-                if n_parts > self.whole_parts:
-                    return None
+            if way == "by nets" and n_parts > self.whole_parts:
+                return None
+            if way != "kept":
                 level = self._with_lists(level)
             fields = self.fields_of(level, numbered, name, size, result, way)
             if bytes_of(fields) <= self.room_bytes():

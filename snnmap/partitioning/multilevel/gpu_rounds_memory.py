@@ -21,15 +21,15 @@ Array = Any  # cupy.ndarray
 _LARGE = 1 << 28  # bytes: rooms that lie apart, memory of which no more is taken than needed
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
-_ROW, _LOOK = 16, 40  # bytes of their structs; a row's counts apart
-PROGRESS_WORDS, _COUNTERS = 41, 8  # of structs
+_ROW, _LOOK, _CARD = 16, 40, 64  # bytes of their structs; a row's counts apart
+PROGRESS_WORDS, _COUNTERS = 41, 9  # of structs
 _MOST_TWIN_PARTS = 512  # parts where twins are looked at together
 _TURN = struct.Struct("=dqqqq")
-_STRIPE_PINS = 12  # for each node and stripe of parts: so their bests take less than the pins
 
-WAYS = "kept", "swept", "by nets"
-"""How it is known what nodes find in parts: kept from round to round (`round_found.cuh`); summed up part by part in
-every round (`round_sweep.cuh`); summed up by each node's nets. The first for which there is memory is taken."""
+WAYS = "kept", "gathered", "by nets"
+"""How it is known what nodes find in parts: kept from round to round (`round_found.cuh`); gathered from each node's nets
+in every round (`round_gather.cuh`), with two sums of all its nets kept; or those summed up, too. The first for which there
+is memory is taken."""
 
 
 class Room(NamedTuple):
@@ -192,21 +192,18 @@ class GpuRoundsMemory(GpuRows):
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
-        found = told = nets_of_parts = None
-        swept: tuple[Any, ...] = None, None, None, None
-        tile, n_stripes = 1, 1
+        found = told = nets_of_parts = cards = None
+        tile = 1
         if way != "by nets":
-            sum_bytes = place if way == "swept" else 8  # a word of a place at a time
-            room = (4 * size.words + size.lists * threads // 32) // sum_bytes
+            room = (4 * size.words + size.lists * threads // 32) // 8  # a word of a place at a time
             room = max(min(room, self.tile_nodes), 1)
-            if way == "swept":
-                tile, n_stripes = _spread(n, n_parts, blocks, room, level.n_pins)
-                swept = (*(Room(b * n * n_stripes) for b in (8, place, 4)), Room(4 * n_nets))
-            else:
-                tile = _even(n, min(room, max(-(-n * n_parts // (2 * blocks)), -(-n // 16))))
+            tile = _even(n, min(room, max(-(-n * n_parts // (2 * blocks)), -(-n // 16))))
             found = Room(place * n * (2 + (n_parts if way == "kept" else 0)))
             told = Room(4 * n_nets * (-(-n // tile) + 1))
-            nets_of_parts = Room(4 * most_entries)
+            if way == "kept":
+                nets_of_parts = Room(4 * most_entries)
+            else:
+                cards = Room(_CARD * n_nets)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -222,7 +219,7 @@ class GpuRoundsMemory(GpuRows):
             *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
             ids, ids, ids, ids, words, words, words, distinct, distinct,
             Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, nets_of_parts, n_stripes, *swept, Room(len(level.source_nodes)), most_entries, piece, size.lists,
+            found, tile, told, nets_of_parts, cards, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins,
@@ -238,18 +235,6 @@ def bytes_of(fields: list[Any]) -> int:
 def _even(n: int, most: int) -> int:
     """The size of equal shares of n items, at most `most` each."""
     return max(-(-n // max(-(-n // max(most, 1)), 1)), 1)
-
-
-def _spread(n: int, n_parts: int, blocks: int, most: int, n_pins: int) -> tuple[int, int]:
-    """(nodes of a tile, at most `most`; stripes of the parts) that give almost all blocks one stripe of a tile each."""
-    least = max(-(-n // most), 1)
-    stripes = max(min(n_parts, n_pins // (_STRIPE_PINS * max(n, 1))), 1)
-    busy = {
-        t: t * min(blocks // t, stripes)
-        for t in range(least, max(min(4 * least, blocks), least) + 1)
-    }
-    n_tiles = max(busy, key=lambda t: (busy[t], -t))
-    return _even(n, -(-n // n_tiles)), max(min(blocks // n_tiles, stripes), 1)
 
 
 def _next_size(n: int) -> int:

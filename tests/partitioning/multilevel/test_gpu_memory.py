@@ -231,13 +231,14 @@ def test_plan_of_large_reservoirs() -> None:
         assert 3 * raw < plan.lean < 4 * raw
         assert 2 * raw < plan.short < 3.4 * raw
         assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
-        assert plan.most == 8 * raw  # where twice that is free
-        for free, most in (
-            (10 * raw, 5 * raw),
-            (plan.lean, plan.lean),
-            (plan.lean - 1, plan.short),
+        assert (plan.held, plan.most, plan.reserved) == (4 * raw, 7 * raw // 2, 7 * raw // 2)
+        for free, held, most in (
+            (7 * raw, max(7 * raw // 2, plan.lean), plan.lean),
+            (plan.lean, plan.lean, plan.lean),
+            (plan.lean - 1, plan.short, plan.short),
         ):
-            assert plan_memory(level, free, "some GPU", work).most == most
+            tight = plan_memory(level, free, "some GPU", work)
+            assert (tight.held, tight.most, tight.reserved) == (held, most, 0)
         crowded = plan_memory(level, 1 << 40, "some GPU", Work(merged=8 * n))
         assert crowded.lean > 16 * 4096**2
 
@@ -283,9 +284,9 @@ def test_pool_at_its_limit(monkeypatch: pytest.MonkeyPatch, helps: str) -> None:
     monkeypatch.setattr(cupy_on_host, "get_default_memory_pool", lambda: pool)
     if helps == "nothing":
         with pytest.raises(cuda.memory.OutOfMemoryError):
-            device._allocate(77)
+            device.pools.allocate(77)
     else:
-        assert device._allocate(77) == 77
+        assert device.pools.allocate(77) == 77
     assert pool.done == ["blocks", "limit", "limit 99 again"][: 1 if helps == "blocks" else 3]
 
 
@@ -299,6 +300,6 @@ def test_the_limit_ends_with_the_work(
     with gpu.guard():
         before = memory.live
         kept = gpu.upload(level)
-        assert pool.get_limit() == before + max(gpu.plan(level).most, least)
+        assert pool.get_limit() == before + max(gpu.plan(level).held, least)
     assert kept.n_nodes == 50
     assert pool.get_limit() == 0

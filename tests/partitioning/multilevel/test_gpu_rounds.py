@@ -192,6 +192,25 @@ def test_more_parts_than_tables_of_warps_hold(
     assert gave_up == ([False, False] if slots == 8 else [False])
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_fewer_warps_gather_where_parts_are_many(
+    gpu: GpuEngine, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gave_up = watch(gpu, monkeypatch)
+    monkeypatch.setattr(gpu, "ways", ("gathered",))
+    monkeypatch.setattr(gpu, "gapless_parts", 2000)
+    monkeypatch.setattr(gpu, "round_threads", 128)
+    monkeypatch.setattr(gpu, "tile_nodes", 1 << 20)
+    monkeypatch.setattr(gpu.device, "shared_bytes", 84 * 1024)
+    level = twins.random_level(np.random.default_rng(8), n_nodes=900, n_nets=120, mean_pins=40)
+    asked = (level, 8, 1300, SCHEMES[scheme])
+    size = gpu.fit_tables(level, asked[2])
+    places = 4 * size.words + size.lists * size.threads // 32
+    assert 8 * asked[2] < places < 4 * 8 * asked[2]
+    assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
+    assert gave_up == [False]
+
+
 @pytest.mark.parametrize("n_weights", [1, 3, 1000])
 def test_more_want_to_move_than_there_is_room_for(gpu: GpuEngine, n_weights: int) -> None:
     """Nodes each tied to one of few anchors elsewhere: many moves of equal gain."""
@@ -267,7 +286,7 @@ def test_twins(
     assert (found[0] == expected[0]).all()
 
 
-@pytest.mark.parametrize("way", ["kept", "swept"])
+@pytest.mark.parametrize("way", ["kept", "gathered"])
 @pytest.mark.parametrize("n_parts", [2, 5])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_nets_of_many_sources(
@@ -345,7 +364,7 @@ def test_moves_of_a_part_that_fill_the_memory_of_tables(
     assert (refined(gpu, *asked, rounds=3) == refined(CpuEngine(), *asked, rounds=3)).all()
 
 
-@pytest.mark.parametrize("way", ["kept", "swept"])
+@pytest.mark.parametrize("way", ["kept", "gathered"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_empty_parts_are_left_out(
     gpu: GpuEngine, scheme: str, way: str, monkeypatch: pytest.MonkeyPatch
@@ -375,7 +394,7 @@ def test_empty_parts_are_left_out(
 def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> None:
     gpu = start_gpu(GpuEngine, "emulated")
     gpu.round_threads = 32
-    gpu.ways = data.draw(st.sampled_from([WAYS, ("swept",)]))
+    gpu.ways = data.draw(st.sampled_from([WAYS, ("gathered",)]))
     level = pose_problem(h, data.draw(feasible_limits(h))).level
     config = data.draw(st.sampled_from(list(SCHEMES.values())))
     config = replace(config, patience=data.draw(st.integers(0, 3)))
@@ -391,7 +410,7 @@ def test_same_parts_of_any_hypergraph(h: Hypergraph, data: st.DataObject) -> Non
     assert found[1:] == expected[1:]
 
 
-@pytest.mark.parametrize("ways", [WAYS, ("swept", "by nets")])
+@pytest.mark.parametrize("ways", [WAYS, ("gathered", "by nets")])
 @pytest.mark.parametrize("heavy", [("net_weights", "source_weights", "out_weights"), ("counts",)])
 def test_sums_that_a_place_may_not_hold(
     gpu: GpuEngine,
@@ -399,7 +418,7 @@ def test_sums_that_a_place_may_not_hold(
     ways: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nodes are looked at by their nets then: the launch asks for lists by node and starts again."""
+    """Nodes are looked at by their nets then: a launch without lists by node asks for them and starts again."""
     gave_up = watch(gpu, monkeypatch)
     monkeypatch.setattr(gpu, "ways", ways)
     level = twins.random_level(np.random.default_rng(4), n_nodes=80, n_nets=50, mean_pins=6)
@@ -407,10 +426,10 @@ def test_sums_that_a_place_may_not_hold(
     level = level._replace(**{field: getattr(level, field) * factor for field in heavy})
     asked = (level, 4, 6, SCHEMES["jet"])
     assert (refined(gpu, *asked) == refined(CpuEngine(), *asked)).all()
-    assert gave_up == [False, False]
+    assert gave_up == ([False, False] if ways[0] == "kept" else [False])
 
 
-@pytest.mark.parametrize("way", ["kept", "swept"])
+@pytest.mark.parametrize("way", ["kept", "gathered"])
 def test_sums_of_more_than_a_word(
     gpu: GpuEngine, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,7 +448,7 @@ def test_sums_of_more_than_a_word(
     assert gave_up == [False]
 
 
-@pytest.mark.parametrize("way", ["kept", "swept"])
+@pytest.mark.parametrize("way", ["kept", "gathered"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_many_launches_are_one(
     gpu: GpuEngine, scheme: str, way: str, monkeypatch: pytest.MonkeyPatch
