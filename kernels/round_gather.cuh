@@ -1,39 +1,41 @@
 // Rounds in one launch: the best moves of all nodes, where there is no memory for what they find in every part.
 //
 // A warp takes a node and adds up, in its shared memory, what its nets have in each part: the places that columns would
-// hold (see round_found.cuh). Every row is read by all nodes of its net, anywhere: so in each round rows are packed before, in
-// cards of 64 bytes that the second-level cache holds, of which a warp reads many at once.
+// hold (see round_found.cuh). Before that the parts of all rows are written close together: each row is read by all nodes
+// of its net, and so the second-level cache holds all.
 #ifndef SNNMAP_ROUND_GATHER_CUH
 #define SNNMAP_ROUND_GATHER_CUH
 
-const i32 CARDS_AT_ONCE = 4;  // of which a lane reads two parts each; their number and that of nets to a warp are powers of two
-const i32 WAITING = 1 << 15;  // with a part: only sources are there
-const i32 PACKED = sizeof(Card::parts) / sizeof(unsigned short);  // parts; those of longer rows are read there
+const i32 ROWS_AT_ONCE = 4;  // of which a lane reads a part each; their number and that of nets to a warp are powers of two
+const i32 WAITING = 1 << 15;  // with a packed part: only sources are there
 
-// Packs all rows, and sums up how long they are.
+// Packs the parts of all rows.
 __device__ __noinline__ void pack_rows(const Work& work) {
     const Rounds& in = work.in;
-    i64 n_parts = 0;
 #pragma unroll 1
-    for (i64 g = work.thread(); g < in.n_nets; g += work.n_threads()) {
-        const Row row = in.rows[g];
-        Card& card = in.cards[g];
+    for (i64 base = 32 * Warp().index(); base < in.n_nets; base += 32 * Warp().number()) {
+        const i64 g = base + Warp().rank();
+        Row row;
+        row.size = 0;
+        if (g < in.n_nets) row = in.rows[g];
+        i64 total;
+        const i64 end = scan(Warp(), row.size, total, work.desk.scratch);
+        i64 first = Warp().rank() == 0 ? static_cast<i64>(atomicAdd(&work.counters().n_packed, static_cast<u64>(total))) : 0;
+        first = __shfl_sync(ALL_LANES, first, 0) + end - row.size;
+        if (g >= in.n_nets) continue;
         i32 n_waiting = 0, place = 0;
 #pragma unroll 4
         for (i32 s = 0; s < row.size; ++s) {
             const Entry entry = in.entries[row.first + s];
             const bool waits = entry.pins == 0;
-            if (s < PACKED) card.parts[s] = static_cast<unsigned short>(entry.part + (waits ? WAITING : 0));
+            in.packed[first + s] = static_cast<unsigned short>(entry.part + (waits ? WAITING : 0));
             n_waiting += waits;
             if (waits) place = s;
         }
-        for (i32 w = 0; w < PLACE_WORDS; ++w) card.head.words[w] = place_word(row, w, row.weight, 1);
-        card.head.size = row.size;
-        card.waiting = n_waiting == 1 ? in.waiting[row.first + place] : -1;
-        n_parts += row.size;
+        Card card = {static_cast<i32>(first), row.size, n_waiting == 1 ? in.waiting[row.first + place] : -1, {0}};
+        for (i32 w = 0; w < PLACE_WORDS; ++w) card.words[w] = place_word(row, w, row.weight, 1);
+        in.cards[g] = card;
     }
-    n_parts = sum_of(Team::of_block(), n_parts, work.desk.scratch);
-    if (threadIdx.x == 0) atomicAdd(&work.counters().n_packed, static_cast<u64>(n_parts));
 }
 
 // A place for each part, in shared memory.
@@ -60,72 +62,56 @@ struct Places {
     }
 };
 
-// Adds what a net has where only sources are, and in other than the first parts of its row. By `width` lanes.
+// Adds what nets have in all parts, one net a lane. By a warp, `width` lanes to a net.
 template <bool APART>
-__device__ __forceinline__ void gather_rest(const Rounds& in, const Places& places, i32 width, i32 net) {
-    if (net < 0) return;
-    const Card& card = in.cards[net];
-    const i32 size = static_cast<i32>(card.head.size);
-#pragma unroll 1
-    for (i32 s = Warp().rank() & (width - 1); s < size; s += width) {
-        i32 part = s < PACKED ? card.parts[s] : 0;
-        if (s >= PACKED) {
-            const Entry entry = in.entries[in.rows[net].first + s];
-            part = entry.part + (entry.pins != 0 ? 0 : WAITING);
+__device__ __forceinline__ void gather_rows(const Rounds& in, const Places& places, i32 width, i32 net, const Card& card) {
+    const i32 lane = Warp().rank() & (width - 1), teams = 32 / width;
+    // Adds part s, if any, of the row that lane k knows.
+    const auto add = [&](i32 part, i32 k, i32 s) {
+        const bool waits = part >= WAITING;
+        for (i32 w = 0; w < PLACE_WORDS; ++w) {
+            const i64 word = __shfl_sync(ALL_LANES, card.words[w], k);
+            if (part >= 0 && !waits) places.add<APART>(w, part, word);
         }
-        if (part >= WAITING)
-            places.add<APART>(0, part - WAITING, card.waiting >= 0 ? card.waiting : in.waiting[in.rows[net].first + s]);
-        else if (s >= 2 * width || s >= PACKED)
-            for (i32 w = 0; w < PLACE_WORDS; ++w) places.add<APART>(w, part, card.head.words[w]);
+        if (__ballot_sync(ALL_LANES, waits) == 0) return;
+        const i32 one = __shfl_sync(ALL_LANES, net, k);
+        const i64 weight = __shfl_sync(ALL_LANES, card.waiting, k);
+        if (waits) places.add<APART>(0, part - WAITING, weight >= 0 ? weight : in.waiting[in.rows[one].first + s]);
+    };
+#pragma unroll 1
+    for (i32 some = Warp().rank() / width; some < 32; some += ROWS_AT_ONCE * teams) {
+        i32 parts[ROWS_AT_ONCE];
+#pragma unroll
+        for (i32 k = 0; k < ROWS_AT_ONCE; ++k) {
+            const i32 first = __shfl_sync(ALL_LANES, card.first, some + k * teams), size = __shfl_sync(ALL_LANES, card.size, some + k * teams);
+            parts[k] = lane < size ? in.packed[first + lane] : -1;
+        }
+#pragma unroll
+        for (i32 k = 0; k < ROWS_AT_ONCE; ++k) add(parts[k], some + k * teams, lane);
+    }
+    for (u32 left = __ballot_sync(ALL_LANES, card.size > width); left != 0; left &= left - 1) {
+        const i32 k = __ffs(static_cast<i32>(left)) - 1;
+        const i32 first = __shfl_sync(ALL_LANES, card.first, k), size = __shfl_sync(ALL_LANES, card.size, k);
+        for (i32 base = width; base < size; base += 32) {
+            const i32 s = base + Warp().rank();
+            add(s < size ? in.packed[first + s] : -1, k, s);
+        }
     }
 }
 
-// Adds what the nets of node v have in all parts. By a warp, `width` lanes to a net.
+// Adds what the nets of node v have in all parts. By a warp.
 template <bool APART>
 __device__ __forceinline__ void gather_nets(const Rounds& in, const Places& places, i64 v, i32 width) {
-    const i32 first = 2 * (Warp().rank() & (width - 1)), teams = 32 / width, n_read = smaller(2 * width, PACKED);
-    const Card* cards = in.cards;
-    const i32* nets = in.node_nets + in.node_offsets[v];
-    const i32 n = static_cast<i32>(in.node_offsets[v + 1] - in.node_offsets[v]);
-    i32 next = Warp().rank() < n ? nets[Warp().rank()] : -1;  // on its way while others are worked on
+    const i64 last = in.node_offsets[v + 1];
+    i64 j = in.node_offsets[v] + Warp().rank();
+    i32 next = j < last ? in.node_nets[j] : -1;  // on its way while others are worked on
 #pragma unroll 1
-    for (i32 base = 0; base < n; base += 32) {
-        const i32 known = next, later = base + 32 + Warp().rank();
-        next = later < n ? nets[later] : -1;
-#pragma unroll 1
-        for (i32 some = 0; some < 32 && base + some < n; some += CARDS_AT_ONCE * teams) {
-            Card::Head heads[CARDS_AT_ONCE];
-            u32 pairs[CARDS_AT_ONCE];
-            const i32 place = some + Warp().rank() / width;
-#pragma unroll
-            for (i32 k = 0; k < CARDS_AT_ONCE; ++k) {
-                const i32 net = __shfl_sync(ALL_LANES, known, place + k * teams);
-                heads[k].size = 0;
-                if (net < 0 || first >= PACKED) continue;
-                heads[k] = cards[net].head;
-                pairs[k] = *reinterpret_cast<const u32*>(cards[net].parts + first);
-            }
-            u32 rest = 0;  // a bit for each card
-#pragma unroll
-            for (i32 k = 0; k < CARDS_AT_ONCE; ++k) {
-                const Card::Head& head = heads[k];
-                rest |= (head.size > n_read ? 1u : 0) << k;
-#pragma unroll
-                for (i32 i = 0; i < 2; ++i) {
-                    const i32 part = static_cast<i32>(i == 0 ? pairs[k] & 0xFFFF : pairs[k] >> 16);
-                    if (first + i >= head.size) continue;
-                    rest |= (part >= WAITING ? 1u : 0) << k;
-                    for (i32 w = 0; w < PLACE_WORDS; ++w)
-                        if (part < WAITING) places.add<APART>(w, part, head.words[w]);
-                }
-            }
-            if (__ballot_sync(ALL_LANES, rest != 0) == 0) continue;
-#pragma unroll 1
-            for (i32 k = 0; k < CARDS_AT_ONCE; ++k) {
-                const i32 net = __shfl_sync(ALL_LANES, known, place + k * teams);
-                if (__ballot_sync(ALL_LANES, rest >> k & 1) != 0) gather_rest<APART>(in, places, width, net);
-            }
-        }
+    for (i64 base = j - Warp().rank(); base < last; base += 32) {
+        const i32 net = next;
+        const Card card = net >= 0 ? in.cards[net] : Card{0, 0, 0, {0}};
+        j += 32;
+        next = j < last ? in.node_nets[j] : -1;
+        gather_rows<APART>(in, places, width, net, card);
     }
 }
 
@@ -193,10 +179,8 @@ __device__ __forceinline__ void propose_gathered(const Work& work, const Prices&
 }
 
 template <Kind KIND, bool APART>
-__device__ __noinline__ void propose_by_gathering(const Work& work, const Prices& prices) {
+__device__ __noinline__ void propose_by_gathering(const Work& work, const Prices& prices, i32 width) {
     const Rounds& in = work.in;
-    const i64 n_packed = static_cast<i64>(work.counters().n_packed);
-    const i32 width = n_packed <= 5 * in.n_nets ? 4 : n_packed <= 11 * in.n_nets ? 8 : 16;  // so that few rows are longer than two a lane
     const i64 n_tables = smaller(blockDim.x >> 5, Places::room(work) / work.desk.n_parts);
     if (Warp().place() < n_tables) {
         const Places places(work, Warp().place());

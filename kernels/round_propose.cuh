@@ -135,9 +135,9 @@ __device__ __forceinline__ void propose_by_nets(Work& work, const Prices& prices
     if (in.progress->n_long_nodes != 0) propose_by_teams<KIND>(work, Team::of_block(), prices, width, true);
     __syncthreads();
     if (KIND != STRICT && work.finds && apart(in))
-        propose_by_gathering<KIND, true>(work, prices);
+        propose_by_gathering<KIND, true>(work, prices, width);
     else if (KIND != STRICT && work.finds)
-        propose_by_gathering<KIND, false>(work, prices);
+        propose_by_gathering<KIND, false>(work, prices, width);
     else if (KIND != STRICT && in.segments.given())
         propose_by_segments<KIND>(work, prices, width);
     else if (team.warps > 1)

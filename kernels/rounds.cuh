@@ -37,16 +37,12 @@ struct alignas(16) Row {
     i64 counts[ROOM];
 };
 
-// What is gathered of a net: what it adds to places, and in which parts.
-struct alignas(64) Card {
-    struct alignas(16) Head {
-        i64 words[1 + N_DISTINCT / 2];
-        i64 size;  // of its row; as long as the words, so that all is one access
-    } head;
+// What is gathered of a net: where the parts of its row are packed, and what it adds to places.
+struct alignas(16) Card {
+    i32 first, size;
     i64 waiting;  // weight of sources in the only part without pins, or -1: there is none, or several
-    unsigned short parts[N_DISTINCT > 1 ? 12 : 20];
+    i64 words[1 + N_DISTINCT / 2];
 };
-static_assert(sizeof(Card) == 64, "as the caller knows");
 
 struct Turn {
     double factor;
@@ -72,7 +68,7 @@ struct Progress {
 struct Counters {
     u64 n_moved, n_relieving, n_proposed;
     u64 winning;                       // whether anybody is
-    u64 n_packed;                      // parts of all rows
+    u64 n_packed;                      // parts of rows
     u64 n_touched[2], n_changed[2];    // listed nets of pins that would move, that moved; of those the long ones
 };
 
@@ -110,7 +106,8 @@ struct Rounds {
     i64 tile;      // so many nodes are told at once: their sums fit where lists and tables lie
     Global<i32> told;     // where the pins of each tile begin in each net
     Global<i32> nets_of_parts;  // null: columns of single parts are not kept
-    Global<Card> cards;  // or null: see round_gather.cuh
+    Global<Card> cards;  // for gathering, as the next one: see round_gather.cuh
+    Global<unsigned short> packed;
     Global<bool> pinned;  // whether a source is a pin of its net
     i64 most_entries, piece;  // what a warp reserves at once
     i64 warp_bytes;  // of lists in shared memory

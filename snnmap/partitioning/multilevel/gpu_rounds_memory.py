@@ -21,7 +21,7 @@ Array = Any  # cupy.ndarray
 _LARGE = 1 << 28  # bytes: rooms that lie apart, memory of which no more is taken than needed
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
-_ROW, _LOOK, _CARD = 16, 40, 64  # bytes of their structs; a row's counts apart
+_ROW, _LOOK, _CARD = 16, 40, 16  # bytes of their structs; a row's counts apart, and what a card adds
 PROGRESS_WORDS, _COUNTERS = 41, 9  # of structs
 _MOST_TWIN_PARTS = 512  # parts where twins are looked at together
 _TURN = struct.Struct("=dqqqq")
@@ -192,7 +192,7 @@ class GpuRoundsMemory(GpuRows):
         n_counters = 2 * (_COUNTERS + n_parts * (n_loads + 4))
         ids, words, distinct = Room(4 * n), Room(8 * n), Room(8 * n * n_distinct)
         place = 8 * (1 + n_distinct // 2)
-        found = told = nets_of_parts = cards = None
+        found = told = nets_of_parts = cards = packed = None
         tile = 1
         if way != "by nets":
             room = (4 * size.words + size.lists * threads // 32) // 8  # a word of a place at a time
@@ -203,7 +203,7 @@ class GpuRoundsMemory(GpuRows):
             if way == "kept":
                 nets_of_parts = Room(4 * most_entries)
             else:
-                cards = Room(_CARD * n_nets)
+                cards, packed = Room(_even_bytes(_CARD + place) * n_nets), Room(2 * most_entries)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -219,7 +219,7 @@ class GpuRoundsMemory(GpuRows):
             *lists, n_nets, n, n_parts, team, node_team, size.words, size.slots, limits, 0.0, 0, 0, parts, names, *both,
             ids, ids, ids, ids, words, words, words, distinct, distinct,
             Room(n_nets * row_bytes), Room(8 * most_entries), Room(8 * most_entries),
-            found, tile, told, nets_of_parts, cards, Room(len(level.source_nodes)), most_entries, piece, size.lists,
+            found, tile, told, nets_of_parts, cards, packed, Room(len(level.source_nodes)), most_entries, piece, size.lists,
             words, words, ids, Room(8 * n), changed, looks, ids, ids,
             Room(16 * n_parts * n_loads, zeroed=True), Room(8 * n_counters, zeroed=True),
             Room(4 * (min(n_items // 1024, n_nets) + 1)), ids, *twins,
@@ -230,6 +230,11 @@ class GpuRoundsMemory(GpuRows):
 def bytes_of(fields: list[Any]) -> int:
     """All rooms among the fields."""
     return sum(field.place for field in fields if isinstance(field, Room))
+
+
+def _even_bytes(n: int) -> int:
+    """Of a struct that is read 16 bytes at a time."""
+    return -(-n // 16) * 16
 
 
 def _even(n: int, most: int) -> int:
