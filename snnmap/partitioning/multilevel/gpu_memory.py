@@ -18,6 +18,7 @@ KEPT_PINS = (
     1 << 22
 )  # all levels of a network with fewer pins stay on the device, unless it is short
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
+_BLOCK = 512  # bytes: CuPy's pool gives multiples
 _MOST = 4  # times the raw pins' bytes, where the device has twice that free
 
 
@@ -92,14 +93,17 @@ class Plan(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Bytes that arrays may take: an eighth of the plenty is for what lies between them."""
-        return max(self.needed, 7 * self._plenty // 8)
+        """Bytes that arrays may take: an eighth of the plenty is for what lies between them.
+
+        Whole blocks of the pool, so that an array that just fits does so as the pool counts.
+        """
+        return max(self.needed, self._plenty // 8 * 7 // _BLOCK * _BLOCK)
 
     @property
     def reserved(self) -> int:
         """Bytes of the block for large arrays; 0: there is none, as levels are small or memory is short."""
         alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
-        return self.most if alone and 8 * self.needed <= 7 * self._plenty else 0
+        return self.most if alone and self.needed < self.most else 0
 
     @property
     def _plenty(self) -> int:
