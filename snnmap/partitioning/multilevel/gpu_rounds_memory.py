@@ -21,11 +21,7 @@ Array = Any  # cupy.ndarray
 _LARGE = 1 << 28  # bytes: rooms that lie apart, memory of which no more is taken than needed
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
-_ROW, _LOOK, _CARD = (
-    16,
-    40,
-    16,
-)  # bytes of their structs; a row's counts apart, and what a card adds
+_ROW, _LOOK, _CARD = 16, 40, 16  # bytes of structs; a row's counts and a card's words apart
 PROGRESS_WORDS, _COUNTERS = 41, 9  # of structs
 _MOST_TWIN_PARTS = 512  # parts where twins are looked at together
 _TURN = struct.Struct("=dqqqq")
