@@ -178,6 +178,7 @@ __device__ __forceinline__ void propose_gathered(const Work& work, const Prices&
     __syncwarp();
 }
 
+// Proposals of all nodes but the long ones, by as many warps of a block as there are places for.
 template <Kind KIND, bool APART>
 __device__ __noinline__ void propose_by_gathering(const Work& work, const Prices& prices, i32 width) {
     const Rounds& in = work.in;

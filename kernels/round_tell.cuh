@@ -151,9 +151,9 @@ __device__ __forceinline__ void sum_tile(const Work& work, const Sums& sums, i32
 #pragma unroll 1
     for (i64 base = from + 32 * Warp().place(); base < n_listed; base += blockDim.x) {
         i64 first = 0, word = 0;
-        i32 n = 0, net = -1;
+        i32 n = 0;
         if (base + lane < n_listed) {
-            net = counts ? static_cast<i32>(base + lane) : listed[base + lane];
+            const i32 net = counts ? static_cast<i32>(base + lane) : listed[base + lane];
             const Telltale told(in, net, p, w, tile, n_ends);
             first = told.first;
             word = told.word;

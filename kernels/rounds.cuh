@@ -43,6 +43,7 @@ struct alignas(16) Card {
     i64 waiting;  // weight of sources in the only part without pins, or -1: there is none, or several
     i64 words[1 + N_DISTINCT / 2];
 };
+static_assert(sizeof(Card) == 32, "as the caller knows");
 
 struct Turn {
     double factor;

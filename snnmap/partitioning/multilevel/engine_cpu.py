@@ -118,8 +118,9 @@ class CpuEngine(CpuCompression):
         keep_heap()
         self.keeps = True
 
-    def tidy(self) -> None:
+    def tidy(self, *, finest: bool = False) -> None:
         """Give freed memory back to the system, unless it is kept."""
+        del finest  # nothing is kept for a level here
         if not self.keeps:
             trim_heap()
 

@@ -146,6 +146,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""
+        self._by_node = None
         slim = level.without_lists(np if self._on_host(level) else self.xp)
         return self.download(slim) if self.spills else slim
 
@@ -165,17 +166,21 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     def for_clusters(self, level: Level, config: CoarseningConfig) -> Level:
         """The level without lists by node; matching needs them."""
-        return self.restore(level) if config.scheme == "matching" else self.for_rounds(level)
+        if config.scheme == "matching":
+            return self.restore(level)
+        self._by_node = None
+        return self.for_rounds(level)
 
     def keep_memory(self) -> None:
         """Keep no more freed memory than the work needs: levels are small, also where neurons are many."""
         self.planned_bytes = min(self.planned_bytes, self.needed_bytes)
         self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
 
-    def tidy(self) -> None:
-        """Forget what was kept for a level."""
+    def tidy(self, *, finest: bool = False) -> None:
+        """Forget what was kept for a level; of the finest its lists by node stay, as completion wants them."""
         self._listed = (None, 0, None)
-        self._by_node = None
+        if not finest:
+            self._by_node = None
 
     def forget(self) -> None:
         """Forget all of a partition that is done; what its work took can be given to the next."""

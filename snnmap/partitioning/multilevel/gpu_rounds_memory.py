@@ -21,7 +21,7 @@ Array = Any  # cupy.ndarray
 _LARGE = 1 << 28  # bytes: rooms that lie apart, memory of which no more is taken than needed
 _SCRATCH_WORDS, _WARP_BYTES, _PIECE, _WORK_BYTES = 128, 2304, 64, 512  # as in the kernels
 _LEAST_BYTES = 800  # of those of lists, where tables of few slots need the rest
-_ROW, _LOOK, _CARD = 16, 40, 16  # bytes of structs; a row's counts and a card's words apart
+_ROW, _LOOK, _CARD = 16, 40, 32  # bytes of their structs; a row's counts apart
 PROGRESS_WORDS, _COUNTERS = 41, 9  # of structs
 _MOST_TWIN_PARTS = 512  # parts where twins are looked at together
 _TURN = struct.Struct("=dqqqq")
@@ -203,7 +203,7 @@ class GpuRoundsMemory(GpuRows):
             if way == "kept":
                 nets_of_parts = Room(4 * most_entries)
             else:
-                cards, packed = Room(_even_bytes(_CARD + place) * n_nets), Room(2 * most_entries)
+                cards, packed = Room(_CARD * n_nets), Room(2 * most_entries)
         both = (ids, result) if name == "refine_rounds" else (result, None)
         lists: list[Any] = list(level)
         if not len(level.node_offsets):
@@ -230,11 +230,6 @@ class GpuRoundsMemory(GpuRows):
 def bytes_of(fields: list[Any]) -> int:
     """All rooms among the fields."""
     return sum(field.place for field in fields if isinstance(field, Room))
-
-
-def _even_bytes(n: int) -> int:
-    """Of a struct that is read 16 bytes at a time."""
-    return -(-n // 16) * 16
 
 
 def _even(n: int, most: int) -> int:

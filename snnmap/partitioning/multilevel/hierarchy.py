@@ -67,7 +67,6 @@ class Hierarchy:
         self._levels: list[Level | None] = []
         self._sizes: list[int] = []
         self.maps: list[Array] = []
-        engine.tidy()
         for level, clusters in coarser:
             self._append(level, clusters)
 
@@ -116,7 +115,6 @@ class Hierarchy:
         """A coarse level, made again if need be."""
         level = self._levels[depth - 1]
         if level is None:
-            self._engine.tidy()
             level = self._make_again(depth)
             self._engine.tidy()
         return level
@@ -152,7 +150,7 @@ class Hierarchy:
         self._engine.tidy()
 
     def leave(self, depth: int) -> None:
-        """A level was worked on for the last time: forget it; the finest stays, with what is known of it."""
+        """A level was worked on for the last time: forget it; the finest stays."""
         if depth:
             self._levels[depth - 1] = None
-            self._engine.tidy()
+        self._engine.tidy(finest=depth == 0)

@@ -85,9 +85,9 @@ class Pools:
         try:
             return pool.malloc(n_bytes)
         except full:
-            limit = self.limit()
-            self.set_limit(0)
+            limit = pool.get_limit()
+            pool.set_limit(size=0)
         try:
             return pool.malloc(n_bytes)
         finally:
-            self.set_limit(limit)
+            pool.set_limit(size=limit)
