@@ -20,6 +20,7 @@ from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.scratch import Scratch
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.upload import Uploader
 
@@ -43,8 +44,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
-        planned_bytes: that the pool may keep, the search and what is reserved apart; needed_bytes: that the work takes.
-        search_bytes: the most that the search of the coarsest level takes; it does with less, too.
+        planned_bytes: that the pool may keep, scratch and what is reserved apart; needed_bytes: that the work takes.
         search_threads: of a block there.
 
     Raises:
@@ -57,14 +57,13 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     kept_share: int = 4
     planned_bytes: int = 0
     needed_bytes: int = 0
-    search_bytes: int = SEARCH_BYTES
     search_threads: int = 1024
 
     def __init__(self) -> None:
         self.device = Device()
         self.xp = self.device.xp
         self.reason = f"GPU {self.device.name}"
-        self._scratch = self.xp.empty(0, np.uint8)
+        self.scratch = Scratch(self.device)
         self._upload = Uploader(self.xp)
         with self.device.guard():
             for source, kernel in (("rows", "sum_rows"), ("lists", "list_rows_of")):
@@ -100,11 +99,13 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.spills, self.scratch_bytes = plan.mode
         self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
         self.device.planned, self.needed_bytes = str(plan), plan.needed
-        self.search_bytes = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
+        if plan.reserved:
+            self.scratch.release()  # such networks are not searched
+        self.scratch.most = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
         self.device.pools.reserve(plan.reserved, plan.raw // _LARGE_SHARE)
         self.planned_bytes = plan.held - plan.reserved
-        self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
-        self.most_bytes = self.device.used_bytes() + plan.most
+        self.most_bytes = self.device.used_bytes() - len(self.scratch) + plan.most
+        self._keep()
         return self.bring(level)
 
     def bring(self, level: Level) -> Level:
@@ -120,7 +121,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     ) -> Search:
         """The search of a small level, on the device where blocks can work on it."""
         if GpuSearch.suits(level, config):
-            rest = (limits, config, max_parts, self._borrow, self.search_threads)
+            rest = (limits, config, max_parts, self.scratch, self.search_threads)
             search = GpuSearch(self.device, self._upload, self.bring(level), *rest)
             if search.is_narrow:
                 return search
@@ -128,21 +129,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     def release(self) -> None:
         """Give back what is kept on the device for the next partition."""
-        self._scratch = self.xp.empty(0, np.uint8)
+        self.scratch.release()
         self.device.pools.release()
-
-    def _borrow(self, least: int, wanted: int) -> Array:
-        """Memory for the search (uint8), `least` bytes or, if it may have more, up to `wanted`.
-
-        The engine keeps it for the next partition: freed and asked for again, it would be in pieces.
-        """
-        size = max(least, min(wanted, self.search_bytes))
-        if len(self._scratch) < size:
-            self._scratch = self.xp.empty(0, np.uint8)
-            size = max(least, min(size, self.device.free_bytes() // 4))
-            self.device.keep_within(max(self.planned_bytes, LEAST_POOL) + size)
-            self._scratch = self.xp.empty(size, np.uint8)
-        return self._scratch[:size]
 
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""
@@ -174,7 +162,11 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     def keep_memory(self) -> None:
         """Keep no more freed memory than the work needs: levels are small, also where neurons are many."""
         self.planned_bytes = min(self.planned_bytes, self.needed_bytes)
-        self.device.keep_within(max(self.planned_bytes, LEAST_POOL))
+        self._keep()
+
+    def _keep(self) -> None:
+        self.scratch.beside = max(self.planned_bytes, LEAST_POOL)
+        self.device.keep_within(self.scratch.beside)
 
     def tidy(self, *, finest: bool = False) -> None:
         """Forget what was kept for a level; of the finest its lists by node stay, as completion wants them."""

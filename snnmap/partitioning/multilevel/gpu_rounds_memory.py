@@ -92,11 +92,14 @@ class GpuRoundsMemory(GpuRows):
     def lay_out(self, fields: list[Any], turns: Sequence[Turn]) -> tuple[Array, Array, list[Array]]:
         """(the struct and its turns, words of the last field, all memory, to be kept until the launch).
 
-        Large rooms lie apart: so the others may find a place that something large has left.
+        They lie in scratch if that has room. Else large ones lie apart: so the others may find a place that something
+        large has left.
         """
         places, end, zeroed = {}, 0, 0
+        memory = self.scratch.lend(bytes_of(fields))
         rooms = [(i, field) for i, field in enumerate(fields) if isinstance(field, Room)]
-        large = {i: room for i, room in rooms if room.n_bytes >= _LARGE and not room.zeroed}
+        apart = [] if memory is not None else rooms
+        large = {i: room for i, room in apart if room.n_bytes >= _LARGE and not room.zeroed}
         kept = {i: self.xp.empty(room.n_bytes, np.uint8) for i, room in large.items()}
         fields = [kept.get(i, field) for i, field in enumerate(fields)]
         rooms = [(i, room) for i, room in rooms if i not in kept]
@@ -104,9 +107,12 @@ class GpuRoundsMemory(GpuRows):
             places[i] = end
             end += room.place
             zeroed = end if room.zeroed else zeroed
-        some_more = _next_size(end)  # levels are alike: so the pool can give them the same block
-        spacious = some_more <= min(self.room_bytes(), _LARGE)
-        memory = self.xp.empty(some_more if spacious else end, np.uint8)
+        if memory is None:
+            some_more = _next_size(
+                end
+            )  # levels are alike: so the pool can give them the same block
+            spacious = some_more <= min(self.room_bytes(), _LARGE)
+            memory = self.xp.empty(some_more if spacious else end, np.uint8)
         memory.data.memset_async(0, zeroed)
         base = word(memory)
         words = [base + places[i] if i in places else word(f) for i, f in enumerate(fields)]

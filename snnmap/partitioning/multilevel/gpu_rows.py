@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from snnmap.partitioning.multilevel.device import THREADS, Device
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.scratch import Scratch
 
 Array = Any  # cupy.ndarray
 
@@ -55,18 +56,20 @@ class GpuRows:
     Attributes:
         device: where the kernels run.
         xp: CuPy.
+        scratch: memory of the search, for others in between.
         scratch_bytes: of global memory for tables that fit no shared memory, but one at least.
         most_bytes: that arrays may take by the plan, others' included.
     """
 
     device: Device
     xp: Any
+    scratch: Scratch
     scratch_bytes: int = 1 << 28
     most_bytes: int = 1 << 60
 
     def room_bytes(self) -> int:
-        """What is left of the planned memory."""
-        return self.most_bytes - self.device.used_bytes()
+        """What is left of the planned memory, or in scratch."""
+        return max(self.most_bytes - self.device.used_bytes(), len(self.scratch))
 
     def to_host(self, array: Array) -> Any:
         """An array on the host."""

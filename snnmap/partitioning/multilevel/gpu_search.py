@@ -6,7 +6,7 @@ partitions start with (``gpu_hierarchies.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from snnmap.partitioning.multilevel.device import Device, word
 from snnmap.partitioning.multilevel.gpu_hierarchies import Starts, padded, start_sums
 from snnmap.partitioning.multilevel.gpu_rows import defines_of
 from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.scratch import Scratch
 from snnmap.partitioning.multilevel.search import Array, Individual, Search
 from snnmap.partitioning.multilevel.upload import Arrival, Uploader, send_together
 from snnmap.progress import SILENT, Progress
@@ -67,7 +68,7 @@ class GpuSearch(Search):
         limits: Array,
         config: SearchConfig,
         max_parts: int | None,
-        borrow: Callable[[int, int], Array],
+        scratch: Scratch,
         threads: int,
     ):
         """Prepare the level for all individuals, and start making the hierarchies that they start with.
@@ -79,11 +80,11 @@ class GpuSearch(Search):
             limits: int64[n_loads].
             config: of the search.
             max_parts: most parts allowed, or None.
-            borrow: memory (uint8) of the first number of bytes at least, of the second if it may be.
+            scratch: memory that it may borrow.
             threads: of a block.
         """
         xp, self._upload = device.xp, upload
-        self._device, self._xp, self._borrow, self._threads = device, xp, borrow, threads
+        self._device, self._xp, self._scratch, self._threads = device, xp, scratch, threads
         sums = start_sums(device, level)
         sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         self._fine = (*level[:5], *level[10:], *sizes)
@@ -91,7 +92,7 @@ class GpuSearch(Search):
         self._n_loads = (level.resources.shape[1], level.counts.shape[1])
         self._graph = xp.empty(_graph_bytes(*sizes, *self._n_loads), xp.uint8)
         self._source_nets = xp.empty(len(level.source_nodes), xp.int32)
-        self._memory, self._cleared = 0, 0
+        self._memory, self._cleared = (0, 0), 0
         kernel = device.kernel("search", "prepare_search", self._defines)
         lists = (*level[5:10], self._source_nets, self._graph)
         device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
@@ -251,9 +252,10 @@ class GpuSearch(Search):
         def needed(blocks: int) -> int:
             return max(self._cleared, blocks * clear_each) + blocks * each
 
-        memory: Any = self._borrow(needed(1), needed(n_blocks))
-        if int(memory.data.ptr) != self._memory:
-            self._memory, self._cleared = int(memory.data.ptr), 0
+        memory: Any = self._scratch.borrow(needed(1), needed(n_blocks))
+        place = int(memory.data.ptr), self._scratch.turn
+        if place != self._memory:
+            self._memory, self._cleared = place, 0
         while needed(n_blocks) > len(memory):
             n_blocks -= 1
         end = max(self._cleared, n_blocks * clear_each)

@@ -120,7 +120,7 @@ def test_nothing_stays_on_the_device(gpu: GpuEngine) -> None:
     try:
         for _ in range(2):
             assert partition(h.grouped(), "gpu")[0].engine == "gpu"
-            assert memory.live - before == gpu._scratch.nbytes > 0
+            assert memory.live - before == len(gpu.scratch) > 0
     finally:
         gc.enable()
 
