@@ -58,13 +58,30 @@ __device__ __noinline__ void begin_hierarchy(const Crew& crew, const Finest& f, 
 }
 
 // All levels of a hierarchy: maps[level][v] is the cluster of node v of the finest level, sizes[level] their
-// number. `memory` is shared; `join_memory` is for joining if shared memory has no room for that, else null.
-__device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan& plan, const i64* limits, i64 seed,
+// number. With `bundles` it begins with those. `memory` is shared; `join_memory` is for joining if shared memory has no room for that, else null.
+__device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan& plan, const i64* limits, i64 seed, const i32* bundles,
                                i64* scratch, unsigned char* memory, unsigned char* join_memory, i32* maps, i64* sizes) {
     begin_hierarchy(crew, f, l);
     crew.meet();
     const i64 widest = smaller(limits[0], plan.all_sizes);
     i64 n = f.n, largest = plan.largest;
+    if (bundles != nullptr) {
+        if (crew.index == 0 && join_memory == nullptr)
+            join_bundles<Shared>(l, bundles, n, scratch, memory, crew.gate);
+        else if (crew.index == 0)
+            join_bundles<Global>(l, bundles, n, scratch, join_memory, crew.gate);
+        crew.meet();
+        const i64 left = static_cast<i64>(crew.gate[STATE_LEFT]);
+        if (left < n) {
+            become_clusters(crew, f, l, left, memory);
+            n = left;
+            largest = static_cast<i64>(crew.gate[STATE_LARGEST]);
+#pragma unroll 1
+            for (i64 v = crew.thread(); v < f.n; v += crew.n_threads()) maps[v] = l.clusters[v];
+            if (crew.thread() == 0) sizes[0] = n;  // unless something merges
+        }
+        crew.meet();
+    }
     for (i64 level = 0, n_level = n + 1; n < n_level && level < plan.most_levels; ++level) {
         n_level = n;
         const i64 average = plan.all_sizes / larger(n, 1);
@@ -81,9 +98,7 @@ __device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan
             crew.meet();
             const i64 before = n, left = static_cast<i64>(crew.gate[STATE_LEFT]);
             if (left < n) {
-                if (threadIdx.x == 0) l.swap_loads();
-                __syncthreads();
-                contract_lists(crew, f, l, left, memory);
+                become_clusters(crew, f, l, left, memory);
                 n = left;
             }
             const bool stalled = static_cast<double>(n) > __dmul_rn(STALLED, static_cast<double>(before));
@@ -103,11 +118,12 @@ __device__ void make_hierarchy(Crew& crew, const Finest& f, Lists& l, const Plan
 }
 
 // Hierarchies of clusters, each by gridDim.x / n_crews blocks. limits[i] (int64[N_LOADS]) are those of hierarchy i,
-// seeds[i] its seed; `maps` (int32[n_hierarchies][most_levels][n]) and `sizes` (int64[n_hierarchies][most_levels],
+// seeds[i] its seed, bundled[i] whether it begins with `bundles`; `maps` (int32[n_hierarchies][most_levels][n]) and `sizes` (int64[n_hierarchies][most_levels],
 // zero before) see `make_hierarchy`. `state` (zero before) has STATE_WORDS words for each crew, `memory` memory_each
 // bytes; `largest` is that of the nodes, all_sizes their sum. Parallel over nodes, nets and their pins, gathers through the L2 cache.
 extern "C" __launch_bounds__(1024, 1) __global__ void make_hierarchies(
-    FINEST_ARGUMENTS, i64 n_hierarchies, i64 n_crews, const i64* limits, const i64* seeds, i64 all_sizes, i64 largest,
+    FINEST_ARGUMENTS, i64 n_hierarchies, i64 n_crews, const i64* limits, const i64* seeds, const i32* bundles,
+                     const i64* bundled, i64 all_sizes, i64 largest,
                      i64 growth, i64 shrink, i64 n_slots, i64 most_levels, u64* state, unsigned char* memory,
                      i64 memory_each, i64 shared_bytes, i32* maps, i64* sizes) {
     DYNAMIC_SHARED(shared);
@@ -129,7 +145,7 @@ extern "C" __launch_bounds__(1024, 1) __global__ void make_hierarchies(
     cut_joining<Shared>(joining, n);
     unsigned char* far = joining <= shared + shared_bytes ? nullptr : rest;
     for (i64 i = team; i < n_hierarchies; i += n_crews)
-        make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], scratch, own, far,
+        make_hierarchy(crew, f, l, plan, limits + i * N_LOADS, seeds[i], bundled[i] ? bundles : nullptr, scratch, own, far,
                        maps + i * most_levels * n, sizes + i * most_levels);
 }
 

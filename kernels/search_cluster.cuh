@@ -159,6 +159,31 @@ __device__ __noinline__ void join_nodes(const Lists& l, const i64* limits, i64 n
     number_clusters(l, j, n, left, scratch, state);
 }
 
+// The nodes of a bundle, which have the same value in `bundles` and follow each other, join the first of them, if any has
+// several; then as above. By one block.
+template <template <class> class Place>
+__device__ __noinline__ void join_bundles(const Lists& l, const i32* bundles, i64 n, i64* scratch, unsigned char* memory, u64* state) {
+    const Joining<Place> j = cut_joining<Place>(memory, n);
+    if (threadIdx.x == 0) state[STATE_LEFT] = 0;
+    __syncthreads();
+    i64 n_first = 0;
+#pragma unroll 1
+    for (i64 v = threadIdx.x; v < n; v += blockDim.x) {
+        if (v > 0 && bundles[v - 1] == bundles[v]) continue;
+        ++n_first;
+        for (i32 r = 0; r < N_LOADS; ++r) j.loads[v * N_LOADS + r] = 0;
+        for (i64 u = v; u < n && bundles[u] == bundles[v]; ++u) {
+            j.leaders[u] = static_cast<i32>(v);
+            for (i32 r = 0; r < N_ADDITIVE; ++r) j.loads[v * N_LOADS + r] += l.loads[u * N_LOADS + r];
+        }
+    }
+    n_first = sum_warp(n_first);
+    if ((threadIdx.x & 31) == 0) atomicAdd(state + STATE_LEFT, static_cast<u64>(n_first));
+    __syncthreads();
+    const i64 left = static_cast<i64>(*const_cast<volatile u64*>(state + STATE_LEFT));
+    if (left < n) number_clusters(l, j, n, left, scratch, state);
+}
+
 // ------------------------------------------------------------------------------------ contraction
 
 // The nodes become their `left` clusters, whose lists are empty before. By a crew: a warp works on a net, distinct clusters by a bit map of
@@ -205,6 +230,13 @@ __device__ __noinline__ void contract_lists(const Crew& crew, const Finest& f, c
         }
         __syncwarp();
     }
+}
+
+// The nodes become their `left` clusters, and their loads those of the clusters. By a crew.
+__device__ __forceinline__ void become_clusters(const Crew& crew, const Finest& f, Lists& l, i64 left, unsigned char* memory) {
+    if (threadIdx.x == 0) l.swap_loads();
+    __syncthreads();
+    contract_lists(crew, f, l, left, memory);
 }
 
 #endif

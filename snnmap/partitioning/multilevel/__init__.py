@@ -15,7 +15,7 @@ import numpy as np
 from snnmap.errors import EngineError
 from snnmap.hypergraph import Hypergraph
 from snnmap.limits import Limits
-from snnmap.partitioning.multilevel.compression import compress
+from snnmap.partitioning.multilevel.compression import Compressed, compress
 from snnmap.partitioning.multilevel.config import PRESETS, Config, resolve_config
 from snnmap.partitioning.multilevel.descent import cost, descend, improve
 from snnmap.partitioning.multilevel.engine import choose_engine, fit_engine
@@ -23,7 +23,7 @@ from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.fm import refine_by_fm, wants_fm
 from snnmap.partitioning.multilevel.gpu_memory import foresee
 from snnmap.partitioning.multilevel.hierarchy import Finest
-from snnmap.partitioning.multilevel.level import Level, Problem, pose_problem
+from snnmap.partitioning.multilevel.level import Problem, pose_problem
 from snnmap.partitioning.multilevel.run import Array, Clock, Run
 from snnmap.partitioning.multilevel.state import State
 from snnmap.partitioning.multilevel.stopping import Watch
@@ -110,31 +110,32 @@ def solve(
     limits, n_pins = engine.from_host(problem.limits), problem.level.n_pins
     run = Run(engine, finest, limits, problem, config, progress, clock)
     with clock("compression"):
-        levels = compress(engine, finest.slim, problem.limits, config.compression, progress)
-    if levels:
+        found = compress(engine, finest.slim, problem.limits, config.compression, progress)
+    if found.levels:
         engine.keep_memory()
-    if levels and n_pins > config.compression.whole_pins:
-        coarse, chunks = levels[0]
-        parts, valid = solve_levels(replace(run, finest=Finest(engine, coarse)), levels[1:], seed)
+    if found.levels and n_pins > config.compression.whole_pins:
+        coarse, chunks = found.levels[0]
+        rest = found._replace(levels=found.levels[1:])
+        parts, valid = solve_levels(replace(run, finest=Finest(engine, coarse)), rest, seed)
         if valid:
             return np.asarray(engine.to_host(parts[chunks]))
-    return np.asarray(engine.to_host(solve_levels(run, levels, seed)[0]))
+    return np.asarray(engine.to_host(solve_levels(run, found, seed)[0]))
 
 
-def solve_levels(run: Run, levels: list[tuple[Level, Array]], seed: int) -> tuple[Array, bool]:
+def solve_levels(run: Run, compressed: Compressed, seed: int) -> tuple[Array, bool]:
     """(parts of the finest level of the run, without gaps; whether they are valid).
 
-    `levels` are those that compression made of it.
+    `compressed`: what compression made of it.
     """
     engine, config, progress = run.engine, run.config, run.progress
-    first, searched = descend(run, levels, seed)
+    first, searched = descend(run, compressed, seed)
     restarts = config.search.restarts if searched else config.restarts
     cycles = 0 if searched else config.cycles
     population = [_lean(first) if restarts > 1 or cycles else first]
     for restart in range(1, restarts):
         if progress.expired():
             break
-        population.append(_lean(descend(run, levels, seed + 7919 * restart)[0]))
+        population.append(_lean(descend(run, compressed, seed + 7919 * restart)[0]))
     population.sort(key=cost)
     for cycle in range(cycles):
         if progress.expired():

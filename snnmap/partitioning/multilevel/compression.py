@@ -180,21 +180,32 @@ def nest_pieces(xp: Any, classes: Classes, fine: Pieces, coarse: Pieces) -> Arra
     return nested
 
 
+class Compressed(NamedTuple):
+    """What compression made of a network.
+
+    Attributes:
+        levels: of chunks, from fine to coarse, each with the map from the level before it; the last is to be searched.
+        bundles: int32[its nodes], ascending: the larger chunk that holds each of its chunks; or None.
+    """
+
+    levels: list[tuple[Level, Array]]
+    bundles: Array | None = None
+
+
 def compress(
     engine: Any,
     level: Level,
     limits: Array,
     config: CompressionConfig,
     progress: Progress = SILENT,
-) -> list[tuple[Level, Array]]:
-    """Levels of chunks, from fine to coarse, each with the map from the level before it.
+) -> Compressed:
+    """Levels of chunks; none where the network has no structure to use, and when `progress` expires.
 
-    `limits` are on the host. The last one is to be searched. Empty where the network has no structure to use, and when
-    `progress` expires.
+    `limits` are on the host.
     """
     classes = find_classes(engine, level, config, progress)
     if classes is None or progress.expired():
-        return []
+        return Compressed([])
     size = int(limits[0])
     if size >= UNLIMITED:
         size = max(int(level.resources[:, 0].sum()) // 8, 1)
@@ -208,11 +219,16 @@ def compress(
     enough = (i for i in range(len(shares)) if counts[i] <= config.nodes)
     chosen = next(enough, len(shares) - 1)
     n_chunks, n_finer = counts[chosen], counts[len(shares) + chosen]
+    bundles = None
+    if 0 < config.bundles < shares[chosen]:
+        large = max(size // config.bundles, 1)
+        bundles = engine.nest_chunks(ranked, coarse[chosen], large, n_chunks)
     if not n_chunks * 5 // 4 < n_finer < level.n_nodes // 2:
         chunks = engine.split_classes(ranked, coarse[chosen])
-        return [(engine.contract(level, chunks, n_chunks), chunks)]
+        return Compressed([(engine.contract(level, chunks, n_chunks), chunks)], bundles)
     finer = engine.split_classes(ranked, fine[chosen])
     chunks = engine.nest_chunks(ranked, fine[chosen], coarse[chosen], n_finer)
     del ranked
     between = engine.contract(level, finer, n_finer)
-    return [(between, finer), (engine.contract(between, chunks, n_chunks), chunks)]
+    levels = [(between, finer), (engine.contract(between, chunks, n_chunks), chunks)]
+    return Compressed(levels, bundles)

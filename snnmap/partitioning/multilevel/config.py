@@ -20,6 +20,7 @@ class CompressionConfig:
         finest, coarsest: a class is split into chunks of at most 1/finest .. 1/coarsest of a part.
         nodes: the finest chunks that leave at most this many nodes are searched.
         step: chunks of the level between neurons and the searched level are finer by this factor.
+        bundles: some hierarchies of the search begin with chunks of at most 1/bundles of a part; 0: none.
         whole_pins: neurons of larger networks stay in their finest chunks, if that can be valid.
     """
 
@@ -29,6 +30,7 @@ class CompressionConfig:
     coarsest: int = 16
     nodes: int = 2000
     step: int = 8
+    bundles: int = 4
     whole_pins: int = 12_500_000
 
 
@@ -207,7 +209,7 @@ PRESETS: dict[str, Config] = {
     ),
     "default": Config(),
     "quality": Config(
-        compression=CompressionConfig(nodes=3000, whole_pins=1 << 40),
+        compression=CompressionConfig(nodes=3000, whole_pins=1 << 40, bundles=0),
         coarsening=CoarseningConfig(turns=4, enough=0.0),
         search=SearchConfig(
             newcomers=96,

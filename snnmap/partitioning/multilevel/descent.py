@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from snnmap.partitioning.multilevel.coarsening import cluster
+from snnmap.partitioning.multilevel.compression import Compressed
 from snnmap.partitioning.multilevel.config import Config, RefinementConfig
 from snnmap.partitioning.multilevel.fm import refine_by_fm, wants_fm
 from snnmap.partitioning.multilevel.hierarchy import Finest, Hierarchy
@@ -54,21 +55,21 @@ def cost(state: State) -> tuple[bool, int]:
     return not state.valid, state.connectivity
 
 
-def descend(run: Run, compressed: list[tuple[Level, Array]], seed: int) -> tuple[State, bool]:
+def descend(run: Run, compressed: Compressed, seed: int) -> tuple[State, bool]:
     """A partition from scratch, and whether its coarsest level was searched.
 
     Args:
         run: what every phase needs.
-        compressed: what compression made of the network, with the map from the level before each.
+        compressed: what compression made of the network.
         seed: of the descent.
     """
-    levels = Hierarchy(run.engine, run.finest, compressed)
+    levels = Hierarchy(run.engine, run.finest, *compressed)
     with run.clock("coarsening"):
         coarsen(run, levels, seed)
     with run.clock("search"):
         firsts, searched = solve_coarsest(run, levels, seed)
     first = firsts[0]
-    way = Way(searched, len(compressed) + 1 if compressed else 0, roomy=searched)
+    way = Way(searched, len(compressed.levels) + 1 if compressed.levels else 0, roomy=searched)
     by_fm = searched and len(levels) == way.exact and wants_fm(run, first.n_parts)
     with run.clock("refinement"):
         if by_fm:
@@ -328,7 +329,8 @@ def _first_parts(run: Run, levels: Hierarchy, level: Level, seed: int) -> tuple[
         return [First(*pack(run.engine, levels.level(-1), run.limits))], False
     if small(level, config):
         knobs = config.search
-        hunt = run.engine.searcher(levels.level(-1), problem.limits, knobs, problem.max_parts)
+        whole = levels.level(-1), problem.limits, knobs, problem.max_parts
+        hunt = run.engine.searcher(*whole, levels.bundles)
         draw = np.random.default_rng(seed)  # while a device makes hierarchies
         if level.n_pins * hunt.count_parts() <= knobs.most_work:
             total = knobs.newcomers + hunt.generations * knobs.batch

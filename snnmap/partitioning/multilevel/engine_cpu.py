@@ -142,10 +142,15 @@ class CpuEngine(CpuCompression):
     # ---------------------------------------------------------------- search
 
     def searcher(
-        self, level: Level, limits: Array, config: SearchConfig, max_parts: int | None
+        self,
+        level: Level,
+        limits: Array,
+        config: SearchConfig,
+        max_parts: int | None,
+        bundles: Array | None = None,
     ) -> Search:
         """The search of a small level; `limits` (int64[n_loads]) are on the host."""
-        return Search(level, limits, config, max_parts)
+        return Search(level, limits, config, max_parts, bundles)
 
     # ---------------------------------------------------------------- refinement
 

@@ -117,15 +117,22 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         return Level(*(self._upload(a) for a in arrays))
 
     def searcher(
-        self, level: Level, limits: Any, config: SearchConfig, max_parts: int | None
+        self,
+        level: Level,
+        limits: Any,
+        config: SearchConfig,
+        max_parts: int | None,
+        bundles: Array | None = None,
     ) -> Search:
         """The search of a small level, on the device where blocks can work on it."""
         if GpuSearch.suits(level, config):
-            rest = (limits, config, max_parts, self.scratch, self.search_threads)
+            rest = (limits, config, max_parts, bundles, self.scratch, self.search_threads)
             search = GpuSearch(self.device, self._upload, self.bring(level), *rest)
             if search.is_narrow:
                 return search
-        return Search(self.download(level), limits, config, max_parts)
+        if bundles is not None:
+            bundles = self.to_host(bundles)
+        return Search(self.download(level), limits, config, max_parts, bundles)
 
     def release(self) -> None:
         """Give back what is kept on the device for the next partition."""

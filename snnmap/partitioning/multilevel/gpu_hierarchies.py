@@ -70,7 +70,9 @@ class Starts:
         crews = min(len(numbers), device.multiprocessors)
         state = xp.zeros(crews * _STATE_WORDS + len(numbers) * most, xp.int64)
         counts = state[crews * _STATE_WORDS :]
-        limits, seeds = send_together(self._upload, *search.narrow(np.array(numbers)))
+        bundled = [search.keeps_bundles(number) for number in numbers]
+        asked = *search.narrow(np.array(numbers)), np.array(bundled)
+        limits, seeds, bundled = send_together(self._upload, *asked)
         n_slots, shared, scratch = self._bytes(search)
         args = (
             *level,
@@ -79,6 +81,8 @@ class Starts:
             crews,
             limits,
             seeds,
+            search.bundles,
+            bundled,
             int(search.totals[0]),
             int(search.largest[0]),
             word(config.growth),

@@ -68,6 +68,7 @@ class GpuSearch(Search):
         limits: Array,
         config: SearchConfig,
         max_parts: int | None,
+        bundles: Array | None,
         scratch: Scratch,
         threads: int,
     ):
@@ -80,6 +81,7 @@ class GpuSearch(Search):
             limits: int64[n_loads].
             config: of the search.
             max_parts: most parts allowed, or None.
+            bundles: see the twin; on the device.
             scratch: memory that it may borrow.
             threads: of a block.
         """
@@ -97,7 +99,7 @@ class GpuSearch(Search):
         lists = (*level[5:10], self._source_nets, self._graph)
         device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
         totals, largest = xp.asnumpy(sums)
-        super().__init__(level, limits, config, max_parts, (totals, largest))
+        super().__init__(level, limits, config, max_parts, bundles, (totals, largest))
         self.is_narrow = bool((totals[self._n_loads[0] :] < 1 << 31).all())
         self.starts = Starts(device, upload, level.n_nodes, threads)
         if self.is_narrow:

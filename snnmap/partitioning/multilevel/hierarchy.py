@@ -57,16 +57,22 @@ class Hierarchy:
 
     Attributes:
         maps: for each coarse level int32[nodes of the level before], the node that each becomes.
+        bundles: of the coarsest level's nodes, if compression made it (see `compression.Compressed`).
     """
 
     def __init__(
-        self, engine: Any, finest: Finest, coarser: Iterable[tuple[Level, Array]] = ()
+        self,
+        engine: Any,
+        finest: Finest,
+        coarser: Iterable[tuple[Level, Array]] = (),
+        bundles: Array | None = None,
     ) -> None:
         self._engine = engine
         self._finest = finest
         self._levels: list[Level | None] = []
         self._sizes: list[int] = []
         self.maps: list[Array] = []
+        self.bundles = bundles
         for level, clusters in coarser:
             self._append(level, clusters)
 
@@ -146,6 +152,7 @@ class Hierarchy:
         if self._levels and large:
             self._levels[-1] = None
         self._append(level, clusters)
+        self.bundles = None
         del finer
         self._engine.tidy()
 

@@ -15,6 +15,7 @@ before any of them runs, so that the result does not depend on the number of thr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -56,6 +57,15 @@ class Individual(NamedTuple):
 cost_of = attrgetter("cost")
 
 
+def _through(bundled: tuple[Level, Array], levels: Levels) -> Levels:
+    """What follows on the finest level where `levels` follow on that of bundles."""
+    level, numbers = bundled
+    if len(levels) == 1:
+        return [(level, numbers)]
+    coarser, clusters = levels[1]
+    return [(coarser, clusters[numbers]), *levels[2:]]
+
+
 def sum_level(level: Level) -> tuple[Array, Array]:
     """Loads (int64[n_loads]) of all nodes and nets of a level together, and the largest of a node."""
     return level.totals(), ks.node_loads(tuple(level)).max(axis=0)
@@ -70,13 +80,24 @@ class Search:
         limits: Array,
         config: SearchConfig,
         max_parts: int | None,
+        bundles: Array | None = None,
         sums: tuple[Array, Array] | None = None,
     ):
-        """`sums`: loads (int64[n_loads]) of all nodes and nets together, and the largest of a node, if known."""
+        """Look at the level.
+
+        Args:
+            level: to be searched.
+            limits: int64[n_loads].
+            config: of the search.
+            max_parts: most parts allowed, or None.
+            bundles: int32[n_nodes], ascending: nodes that stay together first in some hierarchies have the same value.
+            sums: loads (int64[n_loads]) of all nodes and nets together, and the largest of a node, if known.
+        """
         self.level = level
         self.limits = limits
         self.config = config
         self.max_parts = max_parts
+        self.bundles = bundles
         self.totals, self.largest = sums or sum_level(level)
         self.fine_prices = np.array(config.fine_prices, np.float64)
         self.deep = level.n_nodes > config.deep
@@ -132,21 +153,38 @@ class Search:
     def coarsen(self, number: int) -> tuple[Levels, Array, int]:
         """(levels from fine to coarse, parts of the coarsest, their number) of a hierarchy.
 
-        Each `number` from 0 is another one: its clusters stay within another share of the limits. New
-        partitions that start with the same one differ by their seeds.
+        Each `number` from 0 is another one: its clusters stay within another share of the limits, and some begin with
+        bundles. New partitions that start with the same one differ by their seeds.
         """
         if number in self._hierarchies:
             return self._hierarchies[number]
-        levels: Levels = [(self.level, _NO_MAP)]
+        bundled = self._bundled if self.keeps_bundles(number) else None
+        levels: Levels = [(bundled[0] if bundled else self.level, _NO_MAP)]
         (limits,), (seed,) = self.narrow(np.array([number]))
         while self.cluster(levels, limits, int(seed) + len(levels)):
             pass
+        if bundled:  # they are no level of their own if anything merged
+            levels = [(self.level, _NO_MAP), *_through(bundled, levels)]
         level = levels[-1][0]
         n_parts, parts = level.n_nodes, np.arange(level.n_nodes, dtype=np.int32)
         if self.max_parts is not None and n_parts > self.max_parts:
             n_parts = self.max_parts
             parts = self.join(level, n_parts)
         return self._hierarchies.setdefault(number, (levels, parts, n_parts))
+
+    def keeps_bundles(self, number: int) -> bool:
+        """Whether a hierarchy begins with bundles: about half, those with the widest limits not among them."""
+        return self.bundles is not None and number % 4 in (1, 2)
+
+    @cached_property
+    def _bundled(self) -> tuple[Level, Array] | None:
+        """The level whose nodes are bundles, and the bundle of each node; None if each is one."""
+        bundles: Any = self.bundles
+        numbers = np.cumsum(np.diff(bundles, prepend=bundles[:1]) != 0).astype(np.int32)
+        n = int(numbers[-1]) + 1
+        if n == self.level.n_nodes:
+            return None
+        return contract_small(self.level, numbers, n), numbers
 
     def narrow(self, numbers: Array) -> tuple[Array, Array]:
         """(limits of the clusters, int64[n, n_loads]; seeds, int64[n]) of hierarchies."""

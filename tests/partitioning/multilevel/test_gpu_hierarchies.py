@@ -14,7 +14,7 @@ from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_hierarchies import Starts
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
-from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.level import Array, Level
 from snnmap.partitioning.multilevel.search import Search
 from tests.emulator.starting import KINDS, start_gpu
 from tests.partitioning.multilevel.twins import random_level, small_level, tight_limits
@@ -33,11 +33,13 @@ def compare(
     n_parts: int,
     config: SearchConfig = CONFIG,
     max_parts: int | None = None,
+    bundles: Array | None = None,
 ) -> Starts:
     """Make all hierarchies on both, two launches on the device, and compare every level of use."""
     limits = tight_limits(level, n_parts)
-    search = Search(level, limits, config, max_parts)
-    on_device = gpu.searcher(gpu.upload(level), limits, config, max_parts)
+    search = Search(level, limits, config, max_parts, bundles)
+    sent = None if bundles is None else gpu.from_host(bundles)
+    on_device = gpu.searcher(gpu.upload(level), limits, config, max_parts, sent)
     assert isinstance(on_device, GpuSearch)
     assert np.array_equal(on_device.totals, search.totals)
     assert np.array_equal(on_device.largest, search.largest)
@@ -64,6 +66,15 @@ def compare(
     return starts
 
 
+def bundles_of(level: Level, largest: int) -> Array:
+    """Of about so many nodes, with gaps between their numbers."""
+    rng = np.random.default_rng(level.n_nodes)
+    if largest == 1:
+        return np.arange(level.n_nodes, dtype=np.int32)
+    drawn = 3 * rng.integers(0, -(-level.n_nodes // largest), level.n_nodes)
+    return np.sort(drawn).astype(np.int32)
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 1 << 20),
@@ -72,6 +83,7 @@ def compare(
     n_parts=st.integers(1, 9),
     max_parts=st.sampled_from([None, 3]),
     blocks=st.sampled_from([1, 3, 7]),
+    in_bundle=st.sampled_from([None, 1, 2, 5, 200]),
 )
 def test_same_clusters_as_on_the_host(
     gpu: GpuEngine,
@@ -81,12 +93,14 @@ def test_same_clusters_as_on_the_host(
     n_parts: int,
     max_parts: int | None,
     blocks: int,
+    in_bundle: int | None,
 ) -> None:
     """Crews of one block that make one hierarchy after the other, of one, and of two and a block too many."""
     level = small_level(seed, sizes, n_loads)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu.device, "multiprocessors", blocks)
-        compare(gpu, level, n_parts, max_parts=max_parts)
+        bundles = None if in_bundle is None else bundles_of(level, in_bundle)
+        compare(gpu, level, n_parts, max_parts=max_parts, bundles=bundles)
 
 
 def test_more_neighbours_than_a_table_has_room_for(
@@ -98,10 +112,28 @@ def test_more_neighbours_than_a_table_has_room_for(
     compare(gpu, level, 4, replace(CONFIG, hierarchies=2))
 
 
-def test_joining_in_global_memory(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bundled", [False, True])
+def test_joining_in_global_memory(
+    gpu: GpuEngine, bundled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gpu.device, "shared_bytes", 10_240 + gpu.search_threads * 128)
     level = random_level(np.random.default_rng(5), n_nodes=2000, n_nets=700, mean_pins=6)
-    compare(gpu, level, 8, replace(CONFIG, hierarchies=2))
+    bundles = bundles_of(level, 3) if bundled else None
+    compare(gpu, level, 8, replace(CONFIG, hierarchies=2), bundles=bundles)
+
+
+def test_nothing_but_bundles_merges(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(6), n_nodes=20, n_nets=5, mean_pins=1)
+    limits, bundles = np.array([1, 1]), np.repeat(np.arange(5, dtype=np.int32), 4)
+    search = Search(level, limits, CONFIG, None, bundles)
+    on_device = gpu.searcher(gpu.upload(level), limits, CONFIG, None, gpu.from_host(bundles))
+    assert isinstance(on_device, GpuSearch)
+    starts = on_device.starts
+    starts.make(on_device, [0, 1])
+    assert [search.coarsen(i)[2] for i in (0, 1)] == [20, 5]
+    assert [starts.known(on_device)[i].n_parts for i in (0, 1)] == [20, 5]
+    row = starts.known(on_device)[1].row
+    assert gpu.to_host(starts.maps[row]).tolist() == bundles.tolist()
 
 
 def test_nothing_merges(gpu: GpuEngine) -> None:

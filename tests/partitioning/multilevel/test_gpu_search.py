@@ -28,11 +28,19 @@ def gpu(request: pytest.FixtureRequest) -> GpuEngine:
 
 
 def compare(
-    gpu: GpuEngine, level: Level, n_parts: int, config: SearchConfig, max_parts: int | None = None
+    gpu: GpuEngine,
+    level: Level,
+    n_parts: int,
+    config: SearchConfig,
+    max_parts: int | None = None,
+    in_bundle: int = 0,
 ) -> None:
-    limits = tight_limits(level, n_parts)
-    expected = Search(level, limits, config, max_parts).run(level.n_nodes)
-    search = gpu.searcher(gpu.upload(level), limits, config, max_parts)
+    limits, bundles, sent = tight_limits(level, n_parts), None, None
+    if in_bundle:
+        bundles = np.arange(level.n_nodes, dtype=np.int32) // in_bundle
+        sent = gpu.from_host(bundles)
+    expected = Search(level, limits, config, max_parts, bundles).run(level.n_nodes)
+    search = gpu.searcher(gpu.upload(level), limits, config, max_parts, sent)
     assert isinstance(search, GpuSearch)
     found = search.run(level.n_nodes)
     assert [one.cost for one in found] == [one.cost for one in expected]
@@ -48,6 +56,7 @@ def compare(
     n_loads=st.tuples(st.integers(1, 2), st.integers(0, 2)),
     n_parts=st.integers(1, 9),
     max_parts=st.sampled_from([None, 3]),
+    in_bundle=st.sampled_from([0, 3]),
 )
 def test_same_partition_as_on_the_host(
     gpu: GpuEngine,
@@ -56,9 +65,10 @@ def test_same_partition_as_on_the_host(
     n_loads: tuple[int, int],
     n_parts: int,
     max_parts: int | None,
+    in_bundle: int,
 ) -> None:
     level = small_level(seed, sizes, n_loads)
-    compare(gpu, level, n_parts, BRIEF, max_parts)
+    compare(gpu, level, n_parts, BRIEF, max_parts, in_bundle)
 
 
 def test_more_parts_than_lanes_and_several_passes(gpu: GpuEngine) -> None:

@@ -302,7 +302,10 @@ def step_compress(engine: Any, level: Level, rng: np.random.Generator) -> Result
             nested = engine.nest_chunks(ranked, size, 4 * size, n_chunks)
             found[f"chunks {depth} of {size}"] = engine.to_host(chunks)
             found[f"nested {depth} of {size}"] = engine.to_host(nested)
-    for depth, (coarse, clusters) in enumerate(compress(engine, level, limits, config)):
+    compressed = compress(engine, level, limits, config)
+    if compressed.bundles is not None:
+        found["bundles"] = engine.to_host(compressed.bundles)
+    for depth, (coarse, clusters) in enumerate(compressed.levels):
         found[f"compressed {depth} map"] = engine.to_host(clusters)
         found |= {f"compressed {depth} {k}": v for k, v in level_of(engine, coarse).items()}
     return found
