@@ -28,7 +28,7 @@ Array = Any  # cupy.ndarray
 
 SEARCH_BYTES = 146 << 20
 """What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
-three and a half times their raw pins' bytes."""
+3 5/8 times their raw pins' bytes."""
 
 LEAST_POOL = 18 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
@@ -101,7 +101,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.device.planned, self.needed_bytes = str(plan), plan.needed
         if plan.reserved:
             self.scratch.release()  # such networks are not searched
-        self.scratch.most = 0 if self.spills else max(SEARCH_BYTES, 7 * plan.raw // 2)
+        self.scratch.most = 0 if self.spills else max(SEARCH_BYTES, 29 * plan.raw // 8)
         self.device.pools.reserve(plan.reserved, plan.raw // _LARGE_SHARE)
         self.planned_bytes = plan.held - plan.reserved
         self.most_bytes = self.device.used_bytes() - len(self.scratch) + plan.most
