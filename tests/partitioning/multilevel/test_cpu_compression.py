@@ -108,6 +108,7 @@ def test_finer_chunks_lie_in_coarser_ones(seed: int) -> None:
         whole = np.repeat(fine.pieces <= members, members)
         assert (nested[finer] == coarser)[whole].all()
         assert nested.max() < coarse.firsts[-1]
+        assert (np.diff(nested) >= 0).all()
 
 
 @pytest.mark.parametrize("width", [1, 5, 3000])

@@ -86,3 +86,15 @@ def test_large_levels_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
         found.leave(depth)
     assert all(one is None for one in found._levels)
     assert len(found._finest.slim.node_nets) == level.n_pins
+
+
+def test_bundles_are_of_the_level_that_compression_made() -> None:
+    level = twins.random_level(np.random.default_rng(1), n_nodes=40, n_nets=30, mean_pins=4)
+    (first, second), bundles = random_maps(np.random.default_rng(2), 40, 2), np.zeros(40, np.int32)
+    n = int(first.max()) + 1
+    found = Hierarchy(
+        ENGINE, Finest(ENGINE, level), [(ENGINE.contract(level, first, n), first)], bundles
+    )
+    assert found.bundles is bundles
+    found.coarsen(second, int(second.max()) + 1)
+    assert found.bundles is None

@@ -200,3 +200,34 @@ def test_search_stops_when_time_is_up(
     total = BRIEF.newcomers + BRIEF.generations * BRIEF.batch
     assert clock.made == min(max(most, 1), total)
     assert measure(level, found.parts, found.n_parts, limits)[0] == found.connectivity
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1 << 20), st.integers(1, 9), st.integers(2, 9))
+def test_some_hierarchies_keep_bundles_together(seed: int, in_bundle: int, n_parts: int) -> None:
+    level, config = make_level(seed), SearchConfig()
+    limits = make_limits(level, n_parts)
+    bundles = (np.arange(level.n_nodes) // in_bundle * 5).astype(np.int32)
+    search, plain = (Search(level, limits, config, None, given) for given in (bundles, None))
+    for number in range(config.hierarchies):
+        levels, parts, n = search.coarsen(number)
+        same, _, expected_n = plain.coarsen(number)
+        if number % 4 in (0, 3) or in_bundle == 1:
+            assert n == expected_n
+            assert all(
+                (mine[1] == other[1]).all() for mine, other in zip(levels, same, strict=True)
+            )
+            continue
+        clusters, shrunk = levels[1][1], [one.n_nodes for one, _ in levels]
+        assert (clusters[1:] == clusters[:-1])[bundles[1:] == bundles[:-1]].all()
+        assert (np.diff(shrunk) < 0).all()
+        assert n == len(parts) == levels[-1][0].n_nodes
+
+
+def test_the_widest_limits_are_of_a_hierarchy_without_bundles() -> None:
+    level = make_level(1)
+    search = Search(level, make_limits(level, 4), SearchConfig(), None, np.zeros(120, np.int32))
+    kept = [number for number in range(8) if search.keeps_bundles(number)]
+    assert kept == [1, 2, 5, 6]
+    limits, _ = search.narrow(np.arange(8))
+    assert limits[7, 0] > limits[kept, 0].max()
