@@ -15,7 +15,7 @@ from snnmap.partitioning.multilevel.device import Device
 from snnmap.partitioning.multilevel.engine import REMEDY
 from snnmap.partitioning.multilevel.gpu_coarsening import GpuCoarsening
 from snnmap.partitioning.multilevel.gpu_compression import GpuCompression
-from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, KEPT_PINS, Plan, Work, plan_memory
+from snnmap.partitioning.multilevel.gpu_memory import ANY_WORK, Plan, Work, plan_memory
 from snnmap.partitioning.multilevel.gpu_merging import GpuMerging
 from snnmap.partitioning.multilevel.gpu_rounds import GpuRounds
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
@@ -26,14 +26,13 @@ from snnmap.partitioning.multilevel.upload import Uploader
 
 Array = Any  # cupy.ndarray
 
-SEARCH_BYTES = 146 << 20
-"""What the search of the coarsest level may always take, up to a quarter of what is free; of large networks it may take
-3 5/8 times their raw pins' bytes."""
-
 LEAST_POOL = 18 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
 
-_LARGE_SHARE = 32  # of the raw pins' bytes: arrays of so many lie in the block that is reserved, if there is one
+_LEAST_SHARE, _LARGE_SHARE = (
+    512,
+    8,
+)  # of the raw pins' bytes: arrays that lie in the reserved block, and at its end
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
@@ -44,6 +43,7 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     Attributes:
         spills: whether levels that are not worked on lie in host memory.
         kept_pins, kept_share: which coarse levels are kept (see the twin).
+        least_parts: that the network must have.
         planned_bytes: that the pool may keep, scratch and what is reserved apart; needed_bytes: that the work takes.
         search_threads: of a block there.
 
@@ -53,8 +53,9 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     name = "gpu"
     spills: bool = False
-    kept_pins: int = KEPT_PINS
-    kept_share: int = 4
+    kept_pins: int = 0
+    kept_share: int = 3
+    least_parts: int = 1
     planned_bytes: int = 0
     needed_bytes: int = 0
     search_threads: int = 1024
@@ -97,12 +98,14 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.scratch_bytes = plan.mode
-        self.kept_share = 1 if self.spills else 4  # bringing one back is less than making it again
+        self.kept_share = 1 if self.spills else 3  # bringing one back is less than making it again
+        self.least_parts = work.parts
         self.device.planned, self.needed_bytes = str(plan), plan.needed
         if plan.reserved:
             self.scratch.release()  # such networks are not searched
-        self.scratch.most = 0 if self.spills else max(SEARCH_BYTES, 29 * plan.raw // 8)
-        self.device.pools.reserve(plan.reserved, plan.raw // _LARGE_SHARE)
+        self.scratch.most = plan.search
+        sizes = plan.raw // _LEAST_SHARE, plan.raw // _LARGE_SHARE
+        self.device.pools.reserve(plan.reserved, *sizes)
         self.planned_bytes = plan.held - plan.reserved
         self.most_bytes = self.device.used_bytes() - len(self.scratch) + plan.most
         self._keep()
@@ -124,8 +127,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         max_parts: int | None,
         bundles: Array | None = None,
     ) -> Search:
-        """The search of a small level, on the device where blocks can work on it."""
-        if GpuSearch.suits(level, config):
+        """The search of a small level, on the device where blocks can work on it and have memory."""
+        if GpuSearch.suits(level, config, self.least_parts, self.scratch.most):
             rest = (limits, config, max_parts, bundles, self.scratch, self.search_threads)
             search = GpuSearch(self.device, self._upload, self.bring(level), *rest)
             if search.is_narrow:

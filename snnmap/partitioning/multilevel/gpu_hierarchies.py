@@ -64,7 +64,6 @@ class Starts:
             return
         device, xp = self._device, self._device.xp
         level, config = search.level, search.config
-        sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
         n, most = level.n_nodes, _most_levels(level.n_nodes, max(config.shrink, ENOUGH))
         maps = xp.empty((len(numbers) * most, n), xp.int32)
         crews = min(len(numbers), device.multiprocessors)
@@ -76,7 +75,7 @@ class Starts:
         n_slots, shared, scratch = self._bytes(search)
         args = (
             *level,
-            *sizes,
+            *level.sizes,
             len(numbers),
             crews,
             limits,
@@ -126,12 +125,7 @@ class Starts:
     def _bytes(self, search: Search) -> tuple[int, int, int]:
         """(slots of a warp's table, bytes of shared memory of a block, bytes of scratch of a crew)."""
         level = search.level
-        n, n_nets, n_pins, n_sources = (
-            level.n_nodes,
-            level.n_nets,
-            level.n_pins,
-            len(level.source_nodes),
-        )
+        n, n_nets, n_pins, n_sources = level.sizes
         n_loads, n_distinct = len(search.limits), level.counts.shape[1]
         room = self._device.shared_bytes - 8192  # the kernel itself takes some
         warps, slot = self._threads // 32, 4 * (4 + n_distinct)

@@ -14,12 +14,11 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.level import Level, Problem
 
-KEPT_PINS = (
-    1 << 22
-)  # all levels of a network with fewer pins stay on the device, unless it is short
+_LARGE_PINS = 1 << 20  # of a level whose large arrays lie in a block of their own
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _BLOCK = 512  # bytes: CuPy's pool gives multiples
 _MOST = 4  # times the raw pins' bytes, where the device has twice that free
+_SEARCH_BYTES = 146 << 20  # that the search may take of any network
 
 
 class Mode(NamedTuple):
@@ -44,10 +43,12 @@ class Work(NamedTuple):
     Attributes:
         wide: whether rating looks at whole neighbourhoods, whose tables fit no shared memory.
         merged: nodes of which first parts are made.
+        parts: that there must be at least.
     """
 
     wide: bool = False
     merged: int = _MERGED
+    parts: int = 1
 
 
 ANY_WORK = Work()
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
     Attributes:
         lean, short: bytes at the peak in either mode.
         raw: bytes of all pins, those of each source apart.
-        large: whether the level has so many pins that coarser ones are made again rather than kept.
+        large: whether the level has so many pins that its large arrays want a block of their own.
         free: bytes that arrays may take now.
         network: its size in words.
         device: its name.
@@ -101,9 +102,15 @@ class Plan(NamedTuple):
 
     @property
     def reserved(self) -> int:
-        """Bytes of the block for large arrays; 0: there is none, as levels are small or memory is short."""
+        """Bytes of a block for all but tiny arrays; 0: there is none, as levels are small or memory is short."""
         alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
-        return self.most if alone and self.needed < self.most else 0
+        return self._plenty // 64 * 63 if alone and self.needed < self._plenty else 0
+
+    @property
+    def search(self) -> int:
+        """Bytes that the search of a layered network's coarsest level may take: half of what nothing else needs."""
+        most = max(_SEARCH_BYTES, _MOST * self.raw * 29 // 32)
+        return 0 if self.mode.spills else min(most, (self.free - self.needed) // 2)
 
     @property
     def _plenty(self) -> int:
@@ -142,7 +149,7 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
         needed_bytes(level, MODES[0], work),
         needed_bytes(level, MODES[1], work),
         raw_bytes(level),
-        level.n_pins >= KEPT_PINS,
+        level.n_pins >= _LARGE_PINS,
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
         device,
@@ -174,8 +181,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     table = 16 * entries + 8 * level.n_nets
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
     round_ += table + (mode.scratch_bytes if work.wide else 0)
-    kept = 2 * lists + 5 * rest if level.n_pins < KEPT_PINS else 0
-    below = kept + (0 if mode.spills else lists + rest)
+    below = 0 if mode.spills else lists + rest
     merged = min(work.merged, level.n_nodes, _MOST_MERGED)
     # Pins of a level fall about as the root of its nodes; there each is an entry of its own.
     coarsest = int(level.n_pins * min((merged / max(level.n_nodes, 1)) ** 0.5, 0.8))
@@ -199,4 +205,4 @@ def foresee(problem: Problem, config: Config) -> Work:
     """What the settings and limits make of a network's size."""
     rating, least = config.coarsening, problem.least_parts()
     merged = max(_MERGED * least, config.enough_nodes(least))
-    return Work(rating.max_nets * rating.max_pins > 1 << 12, merged)
+    return Work(rating.max_nets * rating.max_pins > 1 << 12, merged, least)

@@ -110,8 +110,8 @@ class GpuRoundsMemory(GpuRows):
         if memory is None:
             some_more = _next_size(
                 end
-            )  # levels are alike: so the pool can give them the same block
-            spacious = some_more <= min(self.room_bytes(), _LARGE)
+            )  # so that the pool can give levels that are alike the same block
+            spacious = some_more <= min(self.room_bytes(), _LARGE) and not self.device.pools.joins
             memory = self.xp.empty(some_more if spacious else end, np.uint8)
         memory.data.memset_async(0, zeroed)
         base = word(memory)

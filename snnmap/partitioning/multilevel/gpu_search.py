@@ -24,6 +24,7 @@ from snnmap.progress import SILENT, Progress
 _MOST_NODES = 1 << 13
 _MOST_SHARED = 200 << 10  # bytes of shared memory
 _NEAR_MARKS = 256  # as in the kernel
+_LEAST_BLOCKS = 4  # that must have memory: fewer take longer than the host
 _NO_LIMIT = 1 << 40
 _MOST_RANKED = 1 << 11  # new partitions that a block ranks, as in the kernel
 
@@ -88,11 +89,9 @@ class GpuSearch(Search):
         xp, self._upload = device.xp, upload
         self._device, self._xp, self._scratch, self._threads = device, xp, scratch, threads
         sums = start_sums(device, level)
-        sizes = (level.n_nodes, level.n_nets, level.n_pins, len(level.source_nodes))
-        self._fine = (*level[:5], *level[10:], *sizes)
+        self._fine = (*level[:5], *level[10:], *level.sizes)
         self._defines = defines_of(level)
-        self._n_loads = (level.resources.shape[1], level.counts.shape[1])
-        self._graph = xp.empty(_graph_bytes(*sizes, *self._n_loads), xp.uint8)
+        self._graph = xp.empty(_graph_bytes(level), xp.uint8)
         self._source_nets = xp.empty(len(level.source_nodes), xp.int32)
         self._memory, self._cleared = (0, 0), 0
         kernel = device.kernel("search", "prepare_search", self._defines)
@@ -100,7 +99,7 @@ class GpuSearch(Search):
         device.launch(kernel, device.multiprocessors, (*self._fine, *lists))
         totals, largest = xp.asnumpy(sums)
         super().__init__(level, limits, config, max_parts, bundles, (totals, largest))
-        self.is_narrow = bool((totals[self._n_loads[0] :] < 1 << 31).all())
+        self.is_narrow = bool((totals[level.resources.shape[1] :] < 1 << 31).all())
         self.starts = Starts(device, upload, level.n_nodes, threads)
         if self.is_narrow:
             self.starts.make(self, self.first_hierarchies())
@@ -110,10 +109,17 @@ class GpuSearch(Search):
         )
 
     @staticmethod
-    def suits(level: Level, config: SearchConfig) -> bool:
+    def suits(level: Level, config: SearchConfig, least_parts: int, n_bytes: int) -> bool:
         """Whether blocks can work on a level of this size.
 
-        What concerns nodes and parts must fit shared memory, pins and places of a table 31 bits.
+        What concerns nodes and parts must fit shared memory, pins and places of a table 31 bits, and some blocks at once
+        the memory.
+
+        Args:
+            level: on the device or the host.
+            config: of the search.
+            least_parts: that the network must have; there are about as many.
+            n_bytes: of memory.
         """
         n_parts = min(level.n_nodes, config.most_work // max(level.n_pins, 1))
         n_parts += config.spare_parts * (1 + config.generations)
@@ -121,7 +127,10 @@ class GpuSearch(Search):
         n_loads = level.resources.shape[1] + level.counts.shape[1]
         shared = _shared_bytes(level, n_loads, n_parts, 0)
         places = max(level.n_nodes * n_parts, level.n_pins)
-        return small and shared <= _MOST_SHARED and places < 1 << 31
+        fits = small and shared <= _MOST_SHARED and places < 1 << 31
+        usual = least_parts * 5 // 4 + config.spare_parts
+        each = _clear_bytes(level, usual) + _scratch_bytes(level, usual)
+        return fits and _LEAST_BLOCKS * each <= n_bytes
 
     def _shared_bytes(self, most_parts: int, words: int = 0) -> int:
         """Bytes of shared memory of a block, with as many words of a node's near parts (see the kernel)."""
@@ -196,7 +205,7 @@ class GpuSearch(Search):
         xp, device, config = self._xp, self._device, self.config
         wanted = max(len(tasks), len(steps))
         blocks, clear, scratch = self._room(min(wanted, device.multiprocessors), most)
-        memory = (clear, self._clear_bytes(most), scratch, self._scratch_bytes(most))
+        memory = clear, _clear_bytes(self.level, most), scratch, _scratch_bytes(self.level, most)
         words = -(-most // 32)  # of near parts, where there is room
         words = words if self._shared_bytes(most, words) <= _MOST_SHARED else 0
         level, levels = (*self._fine, self._source_nets, self._graph), (maps, None)
@@ -249,7 +258,7 @@ class GpuSearch(Search):
 
         What is clear comes first. Blocks leave it so, and only what a launch takes more than those before is cleared.
         """
-        clear_each, each = self._clear_bytes(most_parts), self._scratch_bytes(most_parts)
+        clear_each, each = (f(self.level, most_parts) for f in (_clear_bytes, _scratch_bytes))
 
         def needed(blocks: int) -> int:
             return max(self._cleared, blocks * clear_each) + blocks * each
@@ -266,30 +275,29 @@ class GpuSearch(Search):
         self._cleared = end
         return n_blocks, memory[:end], memory[end:]
 
-    def _clear_bytes(self, most_parts: int) -> int:
-        """Bytes of what nodes of a block find in its parts."""
-        n, n_nets = self.level.n_nodes, self.level.n_nets
-        gains = max(n * most_parts, (n_nets + 1) // 2)
-        return padded(8 * gains) + padded(4 * n * most_parts * self.level.counts.shape[1])
 
-    def _scratch_bytes(self, most_parts: int) -> int:
-        """Bytes that a block takes besides (`cut_scratch` of the kernel)."""
-        n, n_nets, n_pins, n_sources = self._fine[-4:]
-        n_distinct = self.level.counts.shape[1]
-        words = (n, 2 * (n_pins + n_sources))
-        halves = (most_parts**2 + 1, n * n_distinct, *5 * (n,), n_nets)
-        quarters = (n_pins, n_nets * most_parts)
-        sizes = (*(8 * w for w in words), *(4 * h for h in halves), *(2 * q for q in quarters))
-        graph = _graph_bytes(n, n_nets, n_pins, n_sources, *self._n_loads)
-        return graph + sum(padded(b) for b in sizes)
+def _clear_bytes(level: Level, most_parts: int) -> int:
+    """Bytes of what nodes of a block find in its parts."""
+    n = level.n_nodes
+    gains = max(n * most_parts, (level.n_nets + 1) // 2)
+    return padded(8 * gains) + padded(4 * n * most_parts * level.counts.shape[1])
 
 
-def _graph_bytes(
-    n: int, n_nets: int, n_pins: int, n_sources: int, n_additive: int, n_distinct: int
-) -> int:
+def _scratch_bytes(level: Level, most_parts: int) -> int:
+    """Bytes that a block takes besides (`cut_scratch` of the kernel)."""
+    n, n_nets, n_pins, n_sources = level.sizes
+    words = (n, 2 * (n_pins + n_sources))
+    halves = (most_parts**2 + 1, n * level.counts.shape[1], *5 * (n,), n_nets)
+    quarters = (n_pins, n_nets * most_parts)
+    sizes = (*(8 * w for w in words), *(4 * h for h in halves), *(2 * q for q in quarters))
+    return _graph_bytes(level) + sum(padded(b) for b in sizes)
+
+
+def _graph_bytes(level: Level) -> int:
     """Bytes of a contracted level (`cut_graph` of the kernel)."""
-    words = (*3 * (n_sources,), n * n_additive, n)
-    halves = (n * n_distinct, n_nets, *2 * (n_pins,), *2 * (n_sources,), *2 * (n + 1,))
+    n, n_nets, n_pins, n_sources = level.sizes
+    words = (*3 * (n_sources,), n * level.resources.shape[1], n)
+    halves = (n * level.counts.shape[1], n_nets, *2 * (n_pins,), *2 * (n_sources,), *2 * (n + 1,))
     sizes = (*(8 * w for w in words), *(4 * h for h in halves), 2 * n_pins)
     return sum(padded(b) for b in sizes)
 

@@ -77,6 +77,11 @@ class Level(NamedTuple):
         """Number of pins, sources apart."""
         return len(self.net_pins)
 
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Nodes, nets, pins, sources."""
+        return self.n_nodes, self.n_nets, self.n_pins, len(self.source_nodes)
+
     def totals(self) -> Array:
         """int64[n_loads]: loads of all nodes and nets together; of a level on the host."""
         return np.concatenate([self.resources.sum(axis=0), self.counts.sum(axis=0)])

@@ -1,17 +1,96 @@
-"""Where arrays on the device take their memory: a pool for all, and a block for large ones."""
+"""Where arrays on the device take their memory: CuPy's pool, and an arena for networks without structure."""
 
 from __future__ import annotations
 
-import sys
+from bisect import bisect
+from collections import deque
 from typing import Any
+
+_ALIGNED = 512  # bytes
+
+
+class Arena:
+    """Places in one block of memory: large arrays lie at its end, others at its beginning.
+
+    Each finds the first place that has room, from its own end of the block; what is free joins what lies beside it. So
+    small arrays that live long never split what large ones leave.
+
+    Attributes:
+        size: bytes.
+        used: bytes that are taken.
+        freed: places that are not taken any more, put in by whoever had them, at any time and in any thread.
+
+    Args:
+        size: bytes of the block.
+        large: bytes of an array that lies at the end.
+        memory: the block; it is kept as long as somebody has a place there.
+    """
+
+    def __init__(self, size: int, large: int, memory: Any = None) -> None:
+        self.size, self.large, self.memory = size // _ALIGNED * _ALIGNED, large, memory
+        self.used = 0
+        self.freed: deque[int] = deque()
+        self._free = (
+            [(0, self.size)] if self.size else []
+        )  # (first, end) of each, ascending, none beside another
+        self._taken: dict[int, int] = {}  # end by first place
+
+    def take(self, n_bytes: int) -> int | None:
+        """First place of so many bytes, or None if they have no room."""
+        if self.freed:
+            self.collect()
+        size, free = -(-n_bytes // _ALIGNED) * _ALIGNED, self._free
+        if n_bytes >= self.large:
+            for i in range(len(free) - 1, -1, -1):
+                first, end = free[i]
+                place = end - size
+                if place >= first:
+                    free[i : i + 1] = [(first, place)] if first < place else []
+                    break
+            else:
+                return None
+        else:
+            for i, (place, end) in enumerate(free):
+                first = place + size
+                if first <= end:
+                    free[i : i + 1] = [(first, end)] if first < end else []
+                    break
+            else:
+                return None
+        self._taken[place] = place + size
+        self.used += size
+        return place
+
+    def collect(self) -> None:
+        """Make free what is not taken any more."""
+        while self.freed:
+            first = self.freed.popleft()
+            end, free = self._taken.pop(first), self._free
+            self.used -= end - first
+            i = bisect(free, (first, end))
+            before, after = i > 0 and free[i - 1][1] == first, i < len(free) and free[i][0] == end
+            joined = free[i - 1][0] if before else first, free[i][1] if after else end
+            free[i - before : i + after] = [joined]
+
+
+class _Piece:
+    """Memory of an array in an arena, until nobody refers to it."""
+
+    __slots__ = ("_arena", "_place")
+
+    def __init__(self, arena: Arena, place: int) -> None:
+        self._arena, self._place = arena, place
+
+    def __del__(self) -> None:
+        self._arena.freed.append(self._place)
 
 
 class Pools:
-    """Two pools of device memory.
+    """CuPy's pool of device memory, and an arena.
 
     Levels of a network without structure are a few arrays that take almost all its memory, each of another size.
     What one leaves in CuPy's pool never joins what others leave, so holes as large as themselves
-    would stay between them. Such arrays lie in one block, reserved before: there what is free joins what lies beside it.
+    would stay between them. Such a network has one block, reserved before: there what is free joins what lies beside it.
 
     Args:
         xp: CuPy.
@@ -19,54 +98,65 @@ class Pools:
 
     def __init__(self, xp: Any) -> None:
         self._xp = xp
-        self._large = xp.cuda.MemoryPool()
-        self._least = sys.maxsize
+        self._arena = Arena(0, 0)
+        self._least = 0
 
     @property
-    def _all(self) -> tuple[Any, Any]:
-        return self._xp.get_default_memory_pool(), self._large
+    def _pool(self) -> Any:
+        return self._xp.get_default_memory_pool()
+
+    @property
+    def joins(self) -> bool:
+        """Whether all but tiny arrays lie in one block, where what is free joins what lies beside it."""
+        return self._arena.size > 0
 
     def used_bytes(self) -> int:
         """What arrays take."""
-        return sum(int(pool.used_bytes()) for pool in self._all)
+        self._arena.collect()
+        return int(self._pool.used_bytes()) + self._arena.used
 
     def held_bytes(self) -> int:
         """What was taken from the device, for arrays and for what comes after them."""
-        return sum(int(pool.total_bytes()) for pool in self._all)
+        return int(self._pool.total_bytes()) + self._arena.size
 
     def release(self) -> None:
         """Give back what no array takes."""
-        for pool in self._all:
-            pool.free_all_blocks()
+        self._arena.collect()
+        if self._arena.used == 0:
+            self._arena = Arena(0, 0)
+        self._pool.free_all_blocks()
 
-    def reserve(self, n_bytes: int, least: int) -> None:
-        """Let arrays of at least `least` bytes lie in one block of `n_bytes`; 0: in none.
+    def reserve(self, n_bytes: int, least: int, large: int) -> None:
+        """Let arrays of at least `least` bytes lie in one block of `n_bytes`, those of `large` at its end; 0: in none.
 
-        Where the device has no such block they lie where there is room.
+        A block of about that size that is there from the network before stays. Where the device has no such block
+        arrays lie where there is room.
         """
-        pool = self._large
-        self._least = least if n_bytes else sys.maxsize
-        if n_bytes and n_bytes <= pool.total_bytes() <= n_bytes + n_bytes // 4:
+        self._arena.collect()
+        unused = self._arena.used == 0
+        if unused and 0 < n_bytes <= self._arena.size <= n_bytes + n_bytes // 4:
+            self._arena.large, self._least = large, least
             return
-        pool.free_all_blocks()
-        if n_bytes > pool.total_bytes():
+        self._arena = Arena(0, 0)
+        if n_bytes:
+            self._pool.free_all_blocks()
             try:
-                pool.malloc(n_bytes)  # nobody takes it, so the pool keeps it
+                memory = self._xp.cuda.Memory(n_bytes)
             except self._xp.cuda.memory.OutOfMemoryError:
-                self._least = sys.maxsize
+                return
+            self._arena, self._least = Arena(n_bytes, large, memory), least
 
     def keep_within(self, n_bytes: int) -> None:
         """Let freed blocks, the reserved one apart, be kept only up to so many bytes in all."""
-        pool = self._xp.get_default_memory_pool()
-        pool.set_limit(size=int(pool.used_bytes()) + n_bytes)
+        self._pool.set_limit(size=int(self._pool.used_bytes()) + n_bytes)
 
     def limit(self) -> int:
         """What may be kept now; 0: all."""
-        return int(self._xp.get_default_memory_pool().get_limit())
+        return int(self._pool.get_limit())
 
     def set_limit(self, n_bytes: int) -> None:
         """See :meth:`limit`."""
-        self._xp.get_default_memory_pool().set_limit(size=n_bytes)
+        self._pool.set_limit(size=n_bytes)
 
     def allocate(self, n_bytes: int) -> Any:
         """Memory of an array (``cupy.cuda.MemoryPointer``).
@@ -76,8 +166,10 @@ class Pools:
         Raises:
             OutOfMemoryError: CuPy's, if the device has no more.
         """
-        full = self._xp.cuda.memory.OutOfMemoryError
-        pool = self._all[n_bytes >= self._least]
+        found = self._in_arena(n_bytes)
+        if found is not None:
+            return found
+        full, pool = self._xp.cuda.memory.OutOfMemoryError, self._pool
         try:
             return pool.malloc(n_bytes)
         except full:
@@ -91,3 +183,13 @@ class Pools:
             return pool.malloc(n_bytes)
         finally:
             pool.set_limit(size=limit)
+
+    def _in_arena(self, n_bytes: int) -> Any:
+        """Memory in the arena, which has it back once nobody refers to that; None if it has no room."""
+        arena = self._arena
+        place = arena.take(n_bytes) if arena.size and n_bytes >= self._least else None
+        if place is None:
+            return None
+        cuda, block, owner = self._xp.cuda, arena.memory, _Piece(arena, place)
+        memory = cuda.UnownedMemory(block.ptr + place, n_bytes, owner, block.device_id)
+        return cuda.MemoryPointer(memory, 0)

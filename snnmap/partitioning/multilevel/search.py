@@ -195,6 +195,8 @@ class Search:
 
     def coarsen_all(self, numbers: list[int]) -> list[int]:
         """Make these hierarchies, at once; how many parts partitions start with in each."""
+        if any(self.keeps_bundles(number) for number in numbers):
+            _ = self._bundled  # made by one thread, for all
         return [n_parts for _, _, n_parts in map_tasks(self.coarsen, [(i,) for i in numbers])]
 
     def uncoarsen(self, levels: Levels, parts: Array, n_parts: int, seed: int) -> Individual:

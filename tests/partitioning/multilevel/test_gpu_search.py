@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnmap.partitioning.multilevel import engine_gpu, gpu_search
+from snnmap.partitioning.multilevel import gpu_memory, gpu_search
 from snnmap.partitioning.multilevel.config import SearchConfig
 from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.gpu_search import GpuSearch
@@ -115,7 +115,8 @@ def test_parents_of_many_new_partitions_are_chosen_on_the_host(
 def test_blocks_take_turns_where_memory_is_short(
     gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_gpu, "SEARCH_BYTES", -(1 << 40))
+    monkeypatch.setattr(gpu_memory, "_SEARCH_BYTES", 0)
+    monkeypatch.setattr(gpu_search, "_LEAST_BLOCKS", 0)
     level = random_level(np.random.default_rng(2), n_nodes=80, n_nets=60, mean_pins=5)
     compare(gpu, level, 4, BRIEF)
 
@@ -139,7 +140,20 @@ def test_near_parts_are_not_kept_where_shared_memory_is_short(
 
 def test_levels_too_large_for_blocks_are_searched_on_the_host(gpu: GpuEngine) -> None:
     level = random_level(np.random.default_rng(3), n_nodes=17_000, n_nets=3, mean_pins=2)
-    assert not GpuSearch.suits(level, BRIEF)
+    assert not GpuSearch.suits(level, BRIEF, 1, 1 << 40)
     config = replace(BRIEF, newcomers=1, population=1, generations=0)
     limits = np.array([1 << 40, 1 << 40])
     assert not isinstance(gpu.searcher(gpu.upload(level), limits, config, None), GpuSearch)
+
+
+def test_levels_are_searched_on_the_host_where_few_blocks_have_memory(gpu: GpuEngine) -> None:
+    level = random_level(np.random.default_rng(3), n_nodes=90, n_nets=60, mean_pins=4)
+    limits = tight_limits(level, 5)
+    there = gpu.upload(level)
+    for most, kind in ((gpu.scratch.most, GpuSearch), (10_000, Search)):
+        gpu.scratch.most = most
+        assert type(gpu.searcher(there, limits, BRIEF, None)) is kind
+    each = gpu_search._clear_bytes(level, 11) + gpu_search._scratch_bytes(level, 11)
+    assert GpuSearch.suits(level, BRIEF, 8, 4 * each)
+    assert not GpuSearch.suits(level, BRIEF, 9, 4 * each)  # parts
+    assert not GpuSearch.suits(level, BRIEF, 8, 4 * each - 1)

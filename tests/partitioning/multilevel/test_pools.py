@@ -1,12 +1,56 @@
-"""Two pools: large arrays lie in a block that is reserved for them."""
+"""A pool, and an arena where what is free joins what lies beside it."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from snnmap.partitioning.multilevel.pools import Pools
+from snnmap.partitioning.multilevel.pools import Arena, Pools
+
+UNIT = 512
+TAKE = st.tuples(st.integers(1, 12), st.integers(0, UNIT - 1))  # units, bytes less
+GIVE = st.integers(0, 30)  # which of those taken
+
+
+@given(st.integers(0, 40), st.integers(0, 9), st.lists(TAKE | GIVE, max_size=60))
+def test_places_of_an_arena(size: int, large: int, steps: list[tuple[int, int] | int]) -> None:
+    """The first or last place that has room in one piece, apart from all others."""
+    arena = Arena(size * UNIT + 7, large * UNIT)
+    taken: dict[int, int] = {}  # units from a unit on
+    for step in steps:
+        if isinstance(step, int):
+            if taken:
+                place = sorted(taken)[step % len(taken)]
+                del taken[place]
+                arena.freed.append(place * UNIT)
+            continue
+        n, less = step
+        busy = {u for p, m in taken.items() for u in range(p, p + m)}
+        fits = [u for u in range(size - n + 1) if busy.isdisjoint(range(u, u + n))]
+        found = arena.take(n * UNIT - less)
+        if not fits:
+            assert found is None
+            continue
+        place = fits[-1] if n * UNIT - less >= large * UNIT else fits[0]
+        assert found == place * UNIT
+        taken[place] = n
+        assert arena.used == sum(taken.values()) * UNIT
+    arena.freed.extend(place * UNIT for place in taken)
+    arena.collect()
+    assert arena.used == 0
+    assert size == 0 or arena.take(size * UNIT) == 0  # all in one piece again
+
+
+def test_small_arrays_do_not_split_what_large_ones_leave() -> None:
+    arena = Arena(10 * UNIT, 3 * UNIT)
+    places = [arena.take(n * UNIT) for n in (4, 1, 3, 1)]
+    assert places == [6 * UNIT, 0, 3 * UNIT, UNIT]
+    arena.freed.extend((6 * UNIT, 3 * UNIT))
+    assert arena.take(8 * UNIT) == 2 * UNIT
 
 
 class FullError(Exception):
@@ -31,18 +75,37 @@ class Memory:
         self.block.used -= self.n_bytes
 
 
+class Alone:
+    """Memory taken from the device as it is, until nobody refers to it."""
+
+    device_id = 3
+
+    def __init__(self, device: Device, n_bytes: int) -> None:
+        if n_bytes > device.left:
+            raise FullError
+        device.left -= n_bytes
+        self.device, self.size, self.ptr = device, n_bytes, 1 << 20
+
+    def __del__(self) -> None:
+        if hasattr(self, "size"):
+            self.device.left += self.size
+
+
 class Device:
-    """Stands for CuPy: memory of a device, and pools that take blocks of it."""
+    """Stands for CuPy: memory of a device, and a pool that takes blocks of it."""
 
     def __init__(self, capacity: int) -> None:
         self.left = capacity
-        self.small, self.large = Pool(self), Pool(self)
+        self.pool = Pool(self)
         self.cuda = SimpleNamespace(
-            MemoryPool=lambda: self.large, memory=SimpleNamespace(OutOfMemoryError=FullError)
+            Memory=lambda n_bytes: Alone(self, n_bytes),
+            UnownedMemory=lambda *given: SimpleNamespace(given=given),
+            MemoryPointer=lambda memory, offset: SimpleNamespace(memory=memory, offset=offset),
+            memory=SimpleNamespace(OutOfMemoryError=FullError),
         )
 
     def get_default_memory_pool(self) -> Pool:
-        return self.small
+        return self.pool
 
 
 class Pool:
@@ -81,56 +144,73 @@ class Pool:
         self.bound = size
 
 
-def test_large_arrays_lie_in_the_block() -> None:
-    device = Device(1000)
+def reserved(left: int = 100 * UNIT) -> tuple[Device, Pools]:
+    """A device of which 60 units are reserved, for arrays of one or more, those of 20 at the end."""
+    device = Device(left)
     pools = Pools(device)
-    pools.reserve(600, 50)
-    assert (device.left, pools.held_bytes(), pools.used_bytes()) == (400, 600, 0)
-    arrays = [pools.allocate(n_bytes) for n_bytes in (50, 300, 200)]
-    assert (device.left, device.large.used_bytes(), pools.used_bytes()) == (400, 550, 550)
-    arrays.append(pools.allocate(49))
-    assert (device.left, device.small.used_bytes(), pools.held_bytes()) == (351, 49, 649)
-    arrays.append(pools.allocate(51))  # where there is room
-    assert (device.left, device.large.total_bytes()) == (300, 651)
+    pools.reserve(60 * UNIT, UNIT, 20 * UNIT)
+    return device, pools
+
+
+def test_arrays_lie_in_the_block() -> None:
+    device, pools = reserved()
+    assert pools.joins
+    assert (device.left, pools.held_bytes(), pools.used_bytes()) == (40 * UNIT, 60 * UNIT, 0)
+    small, large = pools.allocate(UNIT), pools.allocate(25 * UNIT)
+    assert large.memory.given[:2] == ((1 << 20) + 35 * UNIT, 25 * UNIT)
+    assert large.memory.given[3] == device.cuda.Memory(0).device_id
+    assert small.memory.given[:2] == (1 << 20, UNIT)
+    assert (device.left, pools.used_bytes()) == (40 * UNIT, 26 * UNIT)
+    tiny = pools.allocate(UNIT - 1)
+    assert (tiny.n_bytes, pools.held_bytes()) == (UNIT - 1, 61 * UNIT - 1)
+    more = pools.allocate(35 * UNIT)  # where there is room
+    assert device.pool.used_bytes() == UNIT - 1 + more.n_bytes
+    del large
+    assert pools.used_bytes() == UNIT + UNIT - 1 + 35 * UNIT
 
 
 @pytest.mark.parametrize(
-    ("again", "held"), [(600, 600), (500, 600), (470, 470), (700, 700), (0, 0), (2000, 0)]
+    ("again", "held"), [(60, 60), (50, 60), (47, 47), (70, 70), (0, 0), (200, 0)]
 )
 def test_a_block_is_kept_for_the_next_network_of_about_its_size(again: int, held: int) -> None:
     """One that the device does not have is done without."""
-    device = Device(1000)
-    pools = Pools(device)
-    pools.reserve(600, 50)
-    pools.reserve(again, 50)
-    assert device.large.total_bytes() == held
-    array = pools.allocate(60)
-    assert device.small.used_bytes() == (0 if held else array.n_bytes)
+    device, pools = reserved()
+    pools.reserve(again * UNIT, UNIT, 20 * UNIT)
+    assert (pools.held_bytes(), pools.joins) == (held * UNIT, held > 0)
+    assert device.left == (100 - held) * UNIT
+    array = pools.allocate(2 * UNIT)
+    assert device.pool.used_bytes() == (0 if held else array.n_bytes)
+
+
+def test_who_has_a_place_keeps_the_block() -> None:
+    device, pools = reserved(200 * UNIT)
+    array: Any = pools.allocate(2 * UNIT)
+    pools.reserve(60 * UNIT, UNIT, 20 * UNIT)
+    assert (device.left, pools.used_bytes()) == (80 * UNIT, 0)
+    del array
+    assert device.left == 140 * UNIT
 
 
 def test_what_is_reserved_counts_apart_from_what_may_be_kept() -> None:
-    device = Device(1000)
-    pools = Pools(device)
-    pools.reserve(600, 50)
+    device, pools = reserved(1000)
+    assert not pools.joins  # there is no such block
     pools.keep_within(30)
     assert pools.limit() == 30
     pools.allocate(20)
-    assert device.small.total_bytes() == 20
+    assert device.pool.total_bytes() == 20
     array = pools.allocate(25)  # beyond the limit, unless blocks are given back
-    assert (device.small.total_bytes(), pools.limit()) == (25, 30)
+    assert (device.pool.total_bytes(), pools.limit()) == (25, 30)
     more = pools.allocate(10)  # beyond the limit, for once
-    assert (device.small.used_bytes(), pools.limit()) == (array.n_bytes + more.n_bytes, 30)
+    assert (device.pool.used_bytes(), pools.limit()) == (array.n_bytes + more.n_bytes, 30)
 
 
 def test_what_no_array_takes_goes_before_the_device_is_full() -> None:
-    device = Device(1000)
-    pools = Pools(device)
-    pools.reserve(600, 50)
-    pools.allocate(40)
-    array = pools.allocate(980)
-    assert device.left == 1000 - array.n_bytes
+    device, pools = reserved()
+    pools.allocate(UNIT - 1)
+    array = pools.allocate(98 * UNIT)
+    assert device.left == 2 * UNIT
     with pytest.raises(FullError):
-        pools.allocate(21)
+        pools.allocate(3 * UNIT)
     del array
     pools.release()
-    assert device.left == 1000
+    assert device.left == 100 * UNIT
