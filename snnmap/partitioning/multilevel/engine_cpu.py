@@ -481,8 +481,21 @@ class CpuEngine(CpuCompression):
         km.match_forest(targets, weights, partners)
         return partners
 
-    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
-        """The coarse level without lists by destination (see :meth:`shed`); needs none either."""
+    def contract_nets(
+        self,
+        level: Level,
+        clusters: Array,
+        n_clusters: int,
+        sizes: tuple[int, int, int, int] | None = None,
+    ) -> Level:
+        """The coarse level without lists by destination (see :meth:`shed`); needs none either.
+
+        Args:
+            level: whose nodes the clusters are made of.
+            clusters: int32[n_nodes].
+            n_clusters: their number.
+            sizes: `Level.sizes` of what is made, if that is known, for engines that would wait for it.
+        """
         if level.n_pins <= SMALL_PINS:
             return contract_small(level, clusters, n_clusters)
         self.tidy()  # what rounds left behind

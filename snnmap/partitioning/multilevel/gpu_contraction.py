@@ -74,6 +74,7 @@ class GpuContraction(GpuRows):
     Attributes:
         hash_mask: of the hashes of nets, to tell which may be equal.
         window_bytes: most shared memory for a block's table or bitmap.
+        hashes_differ: whether all nets with other pins had another hash so far.
     """
 
     bring: Callable[[Level], Level]
@@ -81,23 +82,33 @@ class GpuContraction(GpuRows):
     restore: Callable[[Level], Level]
     hash_mask: int = -1
     window_bytes: int = 1 << 30
+    hashes_differ: bool = True
     _begun: Begun | None = None  # by who made the clusters
 
     def contract(self, level: Level, clusters: Array, n_clusters: int) -> Level:
         """The level whose nodes are the clusters; nets with equal pins become one."""
         return self.restore(self.contract_nets(level, clusters, n_clusters))
 
-    def contract_nets(self, level: Level, clusters: Array, n_clusters: int) -> Level:
+    def contract_nets(
+        self,
+        level: Level,
+        clusters: Array,
+        n_clusters: int,
+        sizes: tuple[int, int, int, int] | None = None,
+    ) -> Level:
         """The same without lists by destination (see the twin); the level may lie on the host.
 
-        Nets with equal 64-bit hashes are compared; should two of them differ, the host contracts.
+        Nets with equal 64-bit hashes are compared; should two of them differ, the host contracts. They did not
+        when the level was made first if `sizes` of that are known: hashes are of sets of clusters.
         """
         xp, level, begun = self.xp, self.bring(level), self._begun
         self._begun = None
         if begun is None or begun.clusters is not clusters or begun.net_pins is not level.net_pins:
-            begun = self._begin_contraction(level, clusters, n_clusters)
+            known = sizes if self.hashes_differ else None
+            begun = self._begin_contraction(level, clusters, n_clusters, known=known)
         differing, n_new, n_pins, n_pairs, _ = begun.sizes
         if differing:
+            self.hashes_differ = False
             host = CpuEngine().contract_nets(self.download(level), xp.asnumpy(clusters), n_clusters)
             return self.bring(host)
         ids, words = xp.int32, xp.int64
@@ -117,7 +128,12 @@ class GpuContraction(GpuRows):
         return Level(*nets, *sources, *none, *outs, *sums)
 
     def _begin_contraction(
-        self, level: Level, clusters: Array, n_clusters: int, found: Array | None = None
+        self,
+        level: Level,
+        clusters: Array,
+        n_clusters: int,
+        found: Array | None = None,
+        known: tuple[int, int, int, int] | None = None,
     ) -> Begun:
         """The first launch, and the sizes of what the second one makes.
 
@@ -126,6 +142,7 @@ class GpuContraction(GpuRows):
             clusters: int32[n_nodes].
             n_clusters: their number, or the most that there may be.
             found: uint64[1], their number, if the host does not know it yet.
+            known: sizes of the new level; then nothing is waited for.
         """
         n_nets, tables = level.n_nets, _tables(level)
         zeroed = [3 * GATE_WORDS, *(2 * tables[:1]), *(2 * tables[1:]), n_nets, n_clusters]
@@ -134,6 +151,8 @@ class GpuContraction(GpuRows):
         space = Space(self.xp, zeroed, wide + narrow)
         args = *self._contraction(level, clusters, n_clusters, space), found
         self._run_together("contract", "begin_contraction", max(n_clusters, n_nets), *args)
+        if known is not None:
+            return Begun(level.net_pins, clusters, space, [0, *known[1:], known[0]])
         sizes = [int(x) for x in self.xp.asnumpy(space.array[_SUMMARY])]
         return Begun(level.net_pins, clusters, space, sizes)
 

@@ -70,7 +70,7 @@ class Hierarchy:
         self._engine = engine
         self._finest = finest
         self._levels: list[Level | None] = []
-        self._sizes: list[int] = []
+        self._sizes: list[tuple[int, int, int, int]] = []
         self.maps: list[Array] = []
         self.bundles = bundles
         for level, clusters in coarser:
@@ -82,7 +82,7 @@ class Hierarchy:
 
     def _append(self, level: Level, clusters: Array) -> None:
         self._levels.append(level)
-        self._sizes.append(level.n_nodes)
+        self._sizes.append(level.sizes)
         self.maps.append(clusters)
 
     def spread(self, parts: Array) -> Array:
@@ -93,7 +93,7 @@ class Hierarchy:
 
     def n_nodes(self, depth: int) -> int:
         """Nodes of a level."""
-        return self._sizes[depth - 1] if depth else self._finest.slim.n_nodes
+        return self._sizes[depth - 1][0] if depth else self._finest.slim.n_nodes
 
     def for_rounds(self, depth: int) -> Level:
         """The level at a depth as refinement wants it."""
@@ -136,7 +136,8 @@ class Hierarchy:
         clusters = self.maps[above]
         for further in self.maps[above + 1 : depth]:
             clusters = further[clusters]
-        made: Level = self._engine.contract_nets(finer, clusters, self._sizes[depth - 1])
+        sizes = self._sizes[depth - 1]
+        made: Level = self._engine.contract_nets(finer, clusters, sizes[0], sizes)
         return made
 
     def coarsen(self, clusters: Array, n_clusters: int) -> None:

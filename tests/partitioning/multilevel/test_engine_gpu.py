@@ -176,6 +176,31 @@ def test_who_makes_clusters_begins_their_contraction(
         assert np.array_equal(mine, other)
 
 
+@pytest.mark.parametrize("mask", [-1, 3])
+def test_a_level_of_known_size_is_not_waited_for(
+    gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, mask: int
+) -> None:
+    """Unless nets with different pins had the same hash, which then may be so again."""
+    monkeypatch.setattr(gpu, "hash_mask", mask)
+    monkeypatch.setattr(gpu, "hashes_differ", True)
+    rng = np.random.default_rng(8)
+    host = twins.random_level(rng, n_nodes=60, n_nets=50, mean_pins=6)
+    level, clusters = gpu.upload(host), (np.arange(60) // 3).astype(np.int32)
+    first = gpu.contract_nets(level, gpu.from_host(clusters), 20)
+    assert gpu.hashes_differ == (mask == -1)
+    waits, fetch = [], gpu.xp.asnumpy
+
+    def note(array: Any) -> Any:
+        waits.append(array)
+        return fetch(array)
+
+    monkeypatch.setattr(gpu.xp, "asnumpy", note)
+    again = gpu.contract_nets(level, gpu.from_host(clusters), 20, first.sizes)
+    assert (len(waits) == 0) == (mask == -1)
+    for mine, other in zip(gpu.download(again), gpu.download(first), strict=True):
+        assert np.array_equal(mine, other)
+
+
 @pytest.mark.parametrize("window", [64, 1 << 30], ids=["ranges", "at once"])
 def test_merging_many_parts(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch, window: int) -> None:
     """More turns than one, rows of more than a warp's entries, more parts than a range."""
