@@ -17,6 +17,7 @@ from snnmap.partitioning.multilevel.level import Level, Problem
 _LARGE_PINS = 1 << 20  # of a level whose large arrays lie in a block of their own
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _BLOCK = 512  # bytes: CuPy's pool gives multiples
+_BETWEEN = 20  # an array's share of this may be lost between arrays
 _MOST = 4  # times the raw pins' bytes, where the device has twice that free
 _SEARCH_BYTES = 146 << 20  # that the search may take of any network
 
@@ -94,17 +95,17 @@ class Plan(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Bytes that arrays may take: an eighth of the plenty is for what lies between them.
+        """Bytes that arrays may take: the rest, of the plenty an eighth, is for what lies between them.
 
         Whole blocks of the pool, so that an array that just fits does so as the pool counts.
         """
-        return max(self.needed, self._plenty // 8 * 7 // _BLOCK * _BLOCK)
+        return max(_alone(self.needed), self._plenty // 8 * 7) // _BLOCK * _BLOCK
 
     @property
     def reserved(self) -> int:
-        """Bytes of a block for all but tiny arrays; 0: there is none, as levels are small or memory is short."""
+        """Bytes of a block for all but tiny arrays; 0: there is none, as levels are small."""
         alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
-        return self._plenty // 64 * 63 if alone and self.needed < self._plenty else 0
+        return self.held // 64 * 63 if alone else 0
 
     @property
     def search(self) -> int:
@@ -185,7 +186,7 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
     merged = min(work.merged, level.n_nodes, _MOST_MERGED)
     # Pins of a level fall about as the root of its nodes; there each is an entry of its own.
     coarsest = int(level.n_pins * min((merged / max(level.n_nodes, 1)) ** 0.5, 0.8))
-    return max(
+    arrays = max(
         2 * lists + rest + round_ + table,
         3 * lists + rest + 20 * n_sources + 124 * level.n_nodes + 62 * level.n_nets,
         2 * lists + 2 * rest + 48 * n_sources + 104 * level.n_nets + 32 * level.n_nodes,
@@ -199,6 +200,12 @@ def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
         + 8 * (1 + int(level.counts.shape[1])) * merged * merged
         + 64 * merged,
     )
+    return arrays + -(-arrays // _BETWEEN)
+
+
+def _alone(needed: int) -> int:
+    """Bytes that arrays take of those needed."""
+    return needed * _BETWEEN // (_BETWEEN + 1)
 
 
 def foresee(problem: Problem, config: Config) -> Work:

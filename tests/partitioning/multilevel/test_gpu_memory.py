@@ -229,19 +229,20 @@ def test_plan_of_large_reservoirs() -> None:
         raw = 4 * n * (fan_out + 1)
         assert plan.mode == MODES[0]
         assert 3 * raw < plan.lean < 4 * raw
-        assert 2 * raw < plan.short < 3.4 * raw
+        assert 2 * raw < plan.short < 3.6 * raw
         assert plan_memory(level, 1 << 40, "some GPU", Work(wide=True)).lean > plan.lean
         block = raw // 16 * 63  # but for tiny arrays, all that may be held
         assert (plan.held, plan.most, plan.reserved) == (4 * raw, 7 * raw // 2, block)
         assert plan.search == max(29 * raw // 8, 146 << 20)
-        for free, held, most in (
-            (7 * raw, max(7 * raw // 2, plan.lean), plan.lean),
-            (plan.lean, plan.lean, plan.lean),
-            (plan.lean - 1, plan.short, plan.short),
+        for free, held in (
+            (7 * raw, max(7 * raw // 2, plan.lean)),
+            (plan.lean, plan.lean),
+            (plan.lean - 1, plan.short),
         ):
             tight = plan_memory(level, free, "some GPU", work)
-            block = held // 64 * 63 if free == 7 * raw else 0
-            assert (tight.held, tight.most, tight.reserved) == (held, most, block)
+            assert (tight.held, tight.reserved) == (held, held // 64 * 63)
+            needed = tight.needed * 20 // 21  # the rest is lost between arrays
+            assert needed - 512 < tight.most <= needed
             assert tight.search == (0 if free < plan.lean else (free - plan.lean) // 2)
         crowded = plan_memory(level, 1 << 40, "some GPU", Work(merged=8 * n))
         assert crowded.lean > 16 * 4096**2
