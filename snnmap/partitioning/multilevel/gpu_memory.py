@@ -17,7 +17,7 @@ from snnmap.partitioning.multilevel.level import Level, Problem
 _LARGE_PINS = 1 << 20  # of a level whose large arrays lie in a block of their own
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _BLOCK = 512  # bytes: CuPy's pool gives multiples
-_BETWEEN = 20  # an array's share of this may be lost between arrays
+_BETWEEN = 16  # of so many bytes that arrays take one may be lost between them
 _MOST = 4  # times the raw pins' bytes, where the device has twice that free
 _SEARCH_BYTES = 146 << 20  # that the search may take of any network
 
@@ -105,7 +105,7 @@ class Plan(NamedTuple):
     def reserved(self) -> int:
         """Bytes of a block for all but tiny arrays; 0: there is none, as levels are small."""
         alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
-        return self.held // 64 * 63 if alone else 0
+        return self.held // 128 * 127 if alone else 0
 
     @property
     def search(self) -> int:

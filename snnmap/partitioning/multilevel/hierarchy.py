@@ -150,8 +150,8 @@ class Hierarchy:
         level: Level = self._engine.contract_nets(finer, clusters, n_clusters)
         n_pins, engine = self._finest.slim.n_pins, self._engine
         large = n_pins >= engine.kept_pins and engine.kept_share * finer.n_pins > n_pins
-        if self._levels and large:
-            self._levels[-1] = None
+        if self._levels:
+            self._levels[-1] = None if large else engine.shed(finer)
         self._append(level, clusters)
         self.bundles = None
         del finer
