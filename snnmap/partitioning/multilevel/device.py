@@ -177,9 +177,15 @@ class Device:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Memory that arrays may still take: what the device has free and what the pools keep."""
+        """Memory that arrays may still take: what the device has free and what the pools keep, or CuPy's limit allows."""
         free, _ = self.xp.cuda.runtime.memGetInfo()
-        return int(free) + self.pools.held_bytes() - self.pools.used_bytes()
+        used, allowed = self.pools.used_bytes(), self.allowed_bytes()
+        free = int(free) + self.pools.held_bytes() - used
+        return min(free, max(allowed - used, 0)) if allowed else free
+
+    def allowed_bytes(self) -> int:
+        """CuPy's limit (``CUPY_GPU_MEMORY_LIMIT``, or as a program set it) as it is while no guard is open; 0: none."""
+        return self.pools.allowed if self._guards else self.pools.limit()
 
     def used_bytes(self) -> int:
         """Memory that arrays take now."""
@@ -197,6 +203,7 @@ class Device:
     def guard(self) -> Iterator[None]:
         """Turn what goes wrong on the device into one :class:`EngineError`."""
         limit = self.pools.limit()
+        self.pools.allowed = self.allowed_bytes()
         self._guards += 1
         try:
             with self.xp.cuda.using_allocator(self.pools.allocate):

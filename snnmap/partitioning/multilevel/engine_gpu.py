@@ -78,7 +78,10 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
 
     def plan(self, level: Level, work: Work = ANY_WORK) -> Plan:
         """How much memory the work on a level takes at its peak, and how much there is."""
-        return plan_memory(level, self.device.free_bytes(), self.device.name, work)
+        where = self.device.name
+        if self.device.allowed_bytes():
+            where += " within CuPy's limit"
+        return plan_memory(level, self.device.free_bytes(), where, work)
 
     def upload(self, level: Level, work: Work = ANY_WORK) -> Level:
         """The level on the device, after checking that the work on it will fit.

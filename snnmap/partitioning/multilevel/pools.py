@@ -92,9 +92,14 @@ class Pools:
     What one leaves in CuPy's pool never joins what others leave, so holes as large as themselves
     would stay between them. Such a network has one block, reserved before: there what is free joins what lies beside it.
 
+    Attributes:
+        allowed: bytes that may be held at most; 0: any.
+
     Args:
         xp: CuPy.
     """
+
+    allowed: int = 0
 
     def __init__(self, xp: Any) -> None:
         self._xp = xp
@@ -148,7 +153,12 @@ class Pools:
 
     def keep_within(self, n_bytes: int) -> None:
         """Let freed blocks, the reserved one apart, be kept only up to so many bytes in all."""
-        self._pool.set_limit(size=int(self._pool.used_bytes()) + n_bytes)
+        size, most = int(self._pool.used_bytes()) + n_bytes, self._most()
+        self._pool.set_limit(size=min(size, most) if most else size)
+
+    def _most(self) -> int:
+        """What CuPy's pool is allowed beside the arena; 0: any."""
+        return max(self.allowed - self._arena.size, 1) if self.allowed else 0
 
     def limit(self) -> int:
         """What may be kept now; 0: all."""
@@ -161,10 +171,10 @@ class Pools:
     def allocate(self, n_bytes: int) -> Any:
         """Memory of an array (``cupy.cuda.MemoryPointer``).
 
-        At the limit first what is only kept is given back, and then the limit for once.
+        At the limit first what is only kept is given back, and then the limit for once, up to what is allowed.
 
         Raises:
-            OutOfMemoryError: CuPy's, if the device has no more.
+            OutOfMemoryError: CuPy's, if the device has no more, or no more is allowed.
         """
         found = self._in_arena(n_bytes)
         if found is not None:
@@ -178,7 +188,7 @@ class Pools:
             return pool.malloc(n_bytes)
         except full:
             limit = pool.get_limit()
-            pool.set_limit(size=0)
+            pool.set_limit(size=self._most())
         try:
             return pool.malloc(n_bytes)
         finally:

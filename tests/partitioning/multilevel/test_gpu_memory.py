@@ -146,6 +146,25 @@ def test_levels_are_refined_again_where_rounds_gave_up(
     assert ways == [True, True, True, False]
 
 
+@pytest.mark.parametrize("mode", ["lean", "short"])
+def test_the_limit_of_cupy_is_kept(gpu: GpuEngine, mode: str) -> None:
+    """Of whoever set it: what is planned fits it, and it is the same afterwards."""
+    h, pool = reservoir(), cupy_on_host.get_default_memory_pool()
+    plan = plan_for(h)
+    gc.collect()
+    room = plan.lean if mode == "lean" else (plan.lean + plan.short) // 2
+    limit = memory.live + room
+    pool.set_limit(limit)
+    try:
+        found, (line,) = partition(h, "gpu")
+        assert pool.get_limit() == limit
+    finally:
+        pool.set_limit(0)
+    assert f"{room / 2**20:.1f} MiB are free on emulator within CuPy's limit" in line
+    assert gpu.spills == (mode == "short")
+    assert (found.parts == partition(h, "cpu")[0].parts).all()
+
+
 def test_too_small_ends_with_the_numbers(gpu: GpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     h = reservoir()
     plan = plan_for(h)

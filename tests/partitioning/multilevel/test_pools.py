@@ -204,6 +204,19 @@ def test_what_is_reserved_counts_apart_from_what_may_be_kept() -> None:
     assert (device.pool.used_bytes(), pools.limit()) == (array.n_bytes + more.n_bytes, 30)
 
 
+@pytest.mark.parametrize("arena", [False, True])
+def test_no_more_is_taken_than_allowed(arena: bool) -> None:
+    _, pools = reserved(100 * UNIT if arena else 1000)
+    pools.allowed = 60 * UNIT * arena + 40
+    pools.keep_within(50)
+    assert pools.limit() == 40
+    pools.keep_within(30)
+    array = pools.allocate(35)  # beyond what may be kept
+    with pytest.raises(FullError):
+        pools.allocate(6)
+    assert (pools.limit(), pools.used_bytes()) == (30, array.n_bytes)
+
+
 def test_what_no_array_takes_goes_before_the_device_is_full() -> None:
     device, pools = reserved()
     pools.allocate(UNIT - 1)
