@@ -17,7 +17,7 @@ Made from `snnmap COMMAND --help` by `scripts/make_cli_page.py`.
 
 Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the answer is no (`check`, `verify`), 2 a mistake in what was
 asked, in one line on stderr, 70 a fault of snnmap itself, 130 interrupted. `SNNMAP_NUM_THREADS` sets the number of CPU threads
-where there is no `--jobs`; `SNNMAP_DEBUG=1` adds the traceback to one-line errors.
+where there is no `--jobs`; `CUPY_GPU_MEMORY_LIMIT` (bytes or a share) is how much of a GPU's memory may be taken; `SNNMAP_DEBUG=1` adds the traceback to one-line errors.
 """
 
 
