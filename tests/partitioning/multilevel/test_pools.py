@@ -5,11 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snnmap.partitioning.multilevel.engine_gpu import GpuEngine
 from snnmap.partitioning.multilevel.pools import Arena, Pools
+from tests.emulator.starting import start_gpu
 
 UNIT = 512
 TAKE = st.tuples(st.integers(1, 12), st.integers(0, UNIT - 1))  # units, bytes less
@@ -229,3 +232,31 @@ def test_what_no_array_takes_goes_before_the_device_is_full() -> None:
     del array
     pools.release()
     assert device.left == 100 * UNIT
+
+
+@pytest.mark.gpu
+def test_arrays_of_cupy_lie_in_the_arena() -> None:
+    device = start_gpu(GpuEngine, "device").device
+    xp, pools = device.xp, device.pools
+    pools.reserve(1 << 22, 1 << 12, 1 << 20)
+    try:
+        with device.guard():
+            first = int(pools._arena.memory.ptr)
+            small, large = xp.arange(1 << 10), xp.full(1 << 18, 7)
+            assert (int(small.data.ptr), int(large.data.ptr)) == (first, first + (1 << 21))
+            assert pools.used_bytes() >= (1 << 21) + (1 << 13)
+            half = large[: 1 << 17]
+            del large
+            other = xp.full(1 << 17, 3)  # beside it, as part of it is still there
+            assert int(other.data.ptr) == first + (1 << 20)
+            assert int(half.sum()) == 7 << 17
+            del half, other
+            again = xp.zeros(1 << 18)
+            assert int(again.data.ptr) == first + (1 << 21)
+            tiny = xp.arange(1 << 8)  # of CuPy's pool
+            assert not first <= int(tiny.data.ptr) < first + (1 << 22)
+            assert np.array_equal(xp.asnumpy(small), np.arange(1 << 10))
+            del small, again, tiny
+    finally:
+        pools.reserve(0, 0, 0)
+    assert not pools.joins
