@@ -146,10 +146,17 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
         device: its name.
         work: what is to be done.
     """
+    n_pins, n_sources = np.diff(level.net_offsets), np.diff(level.source_offsets)
+    # Entries of a row of the pins-per-part table: nets are local, or have few pins.
+    sizes = n_pins + n_sources
+    entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
+    lean, short = (needed_bytes(level, entries, mode, work) for mode in MODES)
+    # Shared pins are counted for each source.
+    raw = 4 * (int((n_pins * np.maximum(n_sources, 1)).sum()) + len(level.source_nodes))
     return Plan(
-        needed_bytes(level, MODES[0], work),
-        needed_bytes(level, MODES[1], work),
-        raw_bytes(level),
+        lean,
+        short,
+        raw,
         level.n_pins >= _LARGE_PINS,
         free,
         f"{level.n_pins:,} pins, {level.n_nets:,} nets, {level.n_nodes:,} nodes",
@@ -157,28 +164,18 @@ def plan_memory(level: Level, free: int, device: str, work: Work) -> Plan:
     )
 
 
-def raw_bytes(level: Level) -> int:
-    """4 bytes for each pin and source of the h-edges, shared pins counted for each source."""
-    n_sources = np.diff(level.source_offsets)
-    n_pins = int((np.diff(level.net_offsets) * np.maximum(n_sources, 1)).sum())
-    return 4 * (n_pins + len(level.source_nodes))
-
-
-def needed_bytes(level: Level, mode: Mode, work: Work) -> int:
+def needed_bytes(level: Level, entries: int, mode: Mode, work: Work) -> int:
     """About how much device memory a partition of the level takes at its peak.
 
     The stages with the most: work on the finest level (its lists by net and by node, beside the
     table of the state before), clustering it, contracting it, work on the first coarser level beside
     it (unless it spills), which may have 4/5 of its pins, and merging the nodes of the coarsest
-    level. Work is rating, or a round of refinement: a table, moves.
+    level. Work is rating, or a round of refinement: a table of so many entries, moves.
     """
     lists = 4 * level.n_pins
     rest = sum(int(a.nbytes) for a in level) - int(level.net_pins.nbytes + level.node_nets.nbytes)
     n_sources = len(level.source_nodes)
     n_loads = int(level.resources.shape[1] + level.counts.shape[1])
-    # Entries of a row of the table: nets are local, or have few pins.
-    sizes = np.diff(level.net_offsets) + np.diff(level.source_offsets)
-    entries = int(np.minimum(sizes, 8 + sizes // 32).sum())
     table = 16 * entries + 8 * level.n_nets
     round_ = 40 * (level.n_nets + level.n_nodes) + level.n_nodes * (64 + 48 * n_loads)
     round_ += table + (mode.scratch_bytes if work.wide else 0)
