@@ -29,10 +29,8 @@ Array = Any  # cupy.ndarray
 LEAST_POOL = 18 << 20
 """What the pool may keep even if less is planned, bytes: letting blocks go and asking for them again takes milliseconds."""
 
-_LEAST_SHARE, _LARGE_SHARE = (
-    512,
-    8,
-)  # of the raw pins' bytes: arrays that lie in the reserved block, and at its end
+_LEAST_SHARE = 512  # of the raw pins' bytes: smaller arrays do not lie in the arena
+_LARGE_SHARE = 8  # of them: arrays at its end
 
 _IDS = {"net_pins", "source_nodes", "node_nets", "out_nets"}  # int32; all else is int64
 
@@ -104,8 +102,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         self.kept_share = 1 if self.spills else 3  # bringing one back is less than making it again
         self.least_parts = work.parts
         self.device.planned, self.needed_bytes = str(plan), plan.needed
-        if plan.reserved:
-            self.scratch.release()  # such networks are not searched
+        if plan.reserved or self.device.pools.joins:
+            self.scratch.release()  # most such networks are not searched, and it may lie in the arena
         self.scratch.most = plan.search
         sizes = plan.raw // _LEAST_SHARE, plan.raw // _LARGE_SHARE
         self.device.pools.reserve(plan.reserved, *sizes)

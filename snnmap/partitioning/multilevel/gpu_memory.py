@@ -14,7 +14,7 @@ import numpy as np
 from snnmap.partitioning.multilevel.config import Config
 from snnmap.partitioning.multilevel.level import Level, Problem
 
-_LARGE_PINS = 1 << 20  # of a level whose large arrays lie in a block of their own
+_LARGE_PINS = 1 << 20  # of a level whose arrays lie in an arena
 _MERGED, _MOST_MERGED = 8, 4096  # coarsest nodes for each part that there must be, and at all
 _BLOCK = 512  # bytes: CuPy's pool gives multiples
 _BETWEEN = 16  # of so many bytes that arrays take one may be lost between them
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     Attributes:
         lean, short: bytes at the peak in either mode.
         raw: bytes of all pins, those of each source apart.
-        large: whether the level has so many pins that its large arrays want a block of their own.
+        large: whether the level has so many pins that an arena is worth it.
         free: bytes that arrays may take now.
         network: its size in words.
         device: its name.
@@ -103,7 +103,7 @@ class Plan(NamedTuple):
 
     @property
     def reserved(self) -> int:
-        """Bytes of a block for all but tiny arrays; 0: there is none, as levels are small."""
+        """Bytes of the arena for all but tiny arrays; 0: there is none, as levels are small."""
         alone = self.large and self.lean >= 2 * self.raw  # few sources share their pins
         return self.held // 128 * 127 if alone else 0
 

@@ -108,9 +108,8 @@ class GpuRoundsMemory(GpuRows):
             end += room.place
             zeroed = end if room.zeroed else zeroed
         if memory is None:
-            some_more = _next_size(
-                end
-            )  # so that the pool can give levels that are alike the same block
+            # So that the pool can give levels that are alike the same block.
+            some_more = _next_size(end)
             spacious = some_more <= min(self.room_bytes(), _LARGE) and not self.device.pools.joins
             memory = self.xp.empty(some_more if spacious else end, np.uint8)
         memory.data.memset_async(0, zeroed)
