@@ -97,6 +97,10 @@ class CpuEngine(CpuCompression):
         """The level on the host."""
         return level
 
+    def set_aside(self, level: Level) -> Level:
+        """A coarse level that is not worked on for a while, where it may stay."""
+        return level
+
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination, which :meth:`restore` makes again."""
         return level.without_lists(np)

@@ -146,8 +146,11 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
     def shed(self, level: Level) -> Level:
         """The level without its lists by destination; on the host, where the device is short."""
         self._by_node = None
-        slim = level.without_lists(np if self._on_host(level) else self.xp)
-        return self.download(slim) if self.spills else slim
+        return self.set_aside(level.without_lists(np if self._on_host(level) else self.xp))
+
+    def set_aside(self, level: Level) -> Level:
+        """A level that is not worked on for a while; on the host, where the device is short."""
+        return self.download(level) if self.spills else level
 
     def restore(self, level: Level) -> Level:
         """The whole level on the device again."""

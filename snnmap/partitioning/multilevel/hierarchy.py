@@ -151,7 +151,7 @@ class Hierarchy:
         n_pins, engine = self._finest.slim.n_pins, self._engine
         large = n_pins >= engine.kept_pins and engine.kept_share * finer.n_pins > n_pins
         if self._levels:
-            self._levels[-1] = None if large else engine.shed(finer)
+            self._levels[-1] = None if large else engine.set_aside(finer)
         self._append(level, clusters)
         self.bundles = None
         del finer
