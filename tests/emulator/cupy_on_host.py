@@ -294,7 +294,6 @@ cuda = SimpleNamespace(
     compiler=SimpleNamespace(CompileException=_OtherError),
     nvrtc=SimpleNamespace(NVRTCError=_OtherError),
     memory=SimpleNamespace(OutOfMemoryError=_OutOfMemoryError),
-    Memory=lambda n_bytes: SimpleNamespace(ptr=0, size=n_bytes, device_id=0),
     alloc_pinned_memory=bytearray,
     Event=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda stream: None),
     using_allocator=nullcontext,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -200,13 +199,7 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as TOML and JSON hold them."""
-        values = _plain_values(self)
-        return {key: dict(one) if isinstance(one, dict) else one for key, one in values.items()}
-
-
-@lru_cache(maxsize=16)
-def _plain_values(config: Config) -> dict[str, Any]:
-    return asdict(config)
+        return asdict(self)
 
 
 PRESETS: dict[str, Config] = {

@@ -22,7 +22,7 @@ from snnmap.partitioning.multilevel import choosing, coarsening, merging
 from snnmap.partitioning.multilevel._kernels_sequence import replay_moves
 from snnmap.partitioning.multilevel.config import CoarseningConfig, SearchConfig
 from snnmap.partitioning.multilevel.cpu_compression import SMALL_PINS, CpuCompression
-from snnmap.partitioning.multilevel.level import Level, contract_small, with_lists
+from snnmap.partitioning.multilevel.level import Level, Sizes, contract_small, with_lists
 from snnmap.partitioning.multilevel.search import Search
 from snnmap.partitioning.multilevel.state import State
 from snnmap.progress import SILENT, Progress
@@ -490,7 +490,7 @@ class CpuEngine(CpuCompression):
         level: Level,
         clusters: Array,
         n_clusters: int,
-        sizes: tuple[int, int, int, int] | None = None,
+        sizes: Sizes | None = None,
     ) -> Level:
         """The coarse level without lists by destination (see :meth:`shed`); needs none either.
 

@@ -99,7 +99,8 @@ class GpuEngine(GpuCompression, GpuCoarsening, GpuMerging, GpuRounds):
         if not plan.fits:
             raise EngineError(f"{plan}; {REMEDY}")
         self.spills, self.scratch_bytes = plan.mode
-        self.kept_share = 1 if self.spills else 3  # bringing one back is less than making it again
+        # Bringing one back is less than making it again.
+        self.kept_share = 1 if self.spills else type(self).kept_share
         self.least_parts = work.parts
         self.device.planned, self.needed_bytes = str(plan), plan.needed
         if plan.reserved or self.device.pools.joins:

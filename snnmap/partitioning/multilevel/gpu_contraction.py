@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from snnmap.partitioning.multilevel.engine_cpu import CpuEngine
 from snnmap.partitioning.multilevel.gpu_rows import GpuRows, power_of_two
-from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.level import Level, Sizes
 
 Array = Any  # cupy.ndarray
 
@@ -94,7 +94,7 @@ class GpuContraction(GpuRows):
         level: Level,
         clusters: Array,
         n_clusters: int,
-        sizes: tuple[int, int, int, int] | None = None,
+        sizes: Sizes | None = None,
     ) -> Level:
         """The same without lists by destination (see the twin); the level may lie on the host.
 
@@ -133,7 +133,7 @@ class GpuContraction(GpuRows):
         clusters: Array,
         n_clusters: int,
         found: Array | None = None,
-        known: tuple[int, int, int, int] | None = None,
+        known: Sizes | None = None,
     ) -> Begun:
         """The first launch, and the sizes of what the second one makes.
 

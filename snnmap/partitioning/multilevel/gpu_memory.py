@@ -99,7 +99,8 @@ class Plan(NamedTuple):
 
         Whole blocks of the pool, so that an array that just fits does so as the pool counts.
         """
-        return max(_alone(self.needed), self._plenty // 8 * 7) // _BLOCK * _BLOCK
+        arrays = self.needed * _BETWEEN // (_BETWEEN + 1)
+        return max(arrays, self._plenty // 8 * 7) // _BLOCK * _BLOCK
 
     @property
     def reserved(self) -> int:
@@ -110,7 +111,7 @@ class Plan(NamedTuple):
     @property
     def search(self) -> int:
         """Bytes that the search of a layered network's coarsest level may take: half of what nothing else needs."""
-        most = max(_SEARCH_BYTES, _MOST * self.raw * 29 // 32)
+        most = max(_SEARCH_BYTES, 29 * self.raw // 8)
         return 0 if self.mode.spills else min(most, (self.free - self.needed) // 2)
 
     @property
@@ -198,11 +199,6 @@ def needed_bytes(level: Level, entries: int, mode: Mode, work: Work) -> int:
         + 64 * merged,
     )
     return arrays + -(-arrays // _BETWEEN)
-
-
-def _alone(needed: int) -> int:
-    """Bytes that arrays take of those needed."""
-    return needed * _BETWEEN // (_BETWEEN + 1)
 
 
 def foresee(problem: Problem, config: Config) -> Work:

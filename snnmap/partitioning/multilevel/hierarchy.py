@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from snnmap.partitioning.multilevel.config import CoarseningConfig
-from snnmap.partitioning.multilevel.level import Level
+from snnmap.partitioning.multilevel.level import Level, Sizes
 
 Array = Any  # of the engine's array library
 
@@ -70,7 +70,7 @@ class Hierarchy:
         self._engine = engine
         self._finest = finest
         self._levels: list[Level | None] = []
-        self._sizes: list[tuple[int, int, int, int]] = []
+        self._sizes: list[Sizes] = []
         self.maps: list[Array] = []
         self.bundles = bundles
         for level, clusters in coarser:

@@ -25,6 +25,9 @@ from snnmap.partitioning.multilevel import _kernels_contract as kct
 
 Array = np.ndarray[Any, Any]
 
+Sizes = tuple[int, int, int, int]
+"""Nodes, nets, pins, sources of a level."""
+
 UNLIMITED = 1 << 60
 _HEADROOM = 1 << 24  # sums of weights stay below 2**38, so that prices and scores fit beside them
 
@@ -78,7 +81,7 @@ class Level(NamedTuple):
         return len(self.net_pins)
 
     @property
-    def sizes(self) -> tuple[int, int, int, int]:
+    def sizes(self) -> Sizes:
         """Nodes, nets, pins, sources."""
         return self.n_nodes, self.n_nets, self.n_pins, len(self.source_nodes)
 

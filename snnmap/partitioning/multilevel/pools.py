@@ -30,9 +30,8 @@ class Arena:
         self.size, self.large, self.memory = size // _ALIGNED * _ALIGNED, large, memory
         self.used = 0
         self.freed: deque[int] = deque()
-        self._free = (
-            [(0, self.size)] if self.size else []
-        )  # (first, end) of each, ascending, none beside another
+        # (first, end) of each, ascending, none beside another.
+        self._free = [(0, self.size)] if self.size else []
         self._taken: dict[int, int] = {}  # end by first place
 
     def take(self, n_bytes: int) -> int | None:
@@ -40,26 +39,18 @@ class Arena:
         if self.freed:
             self.collect()
         size, free = -(-n_bytes // _ALIGNED) * _ALIGNED, self._free
-        if n_bytes >= self.large:
-            for i in range(len(free) - 1, -1, -1):
-                first, end = free[i]
-                place = end - size
-                if place >= first:
-                    free[i : i + 1] = [(first, place)] if first < place else []
-                    break
-            else:
-                return None
-        else:
-            for i, (place, end) in enumerate(free):
-                first = place + size
-                if first <= end:
-                    free[i : i + 1] = [(first, end)] if first < end else []
-                    break
-            else:
-                return None
-        self._taken[place] = place + size
-        self.used += size
-        return place
+        at_end = n_bytes >= self.large
+        for i in reversed(range(len(free))) if at_end else range(len(free)):
+            first, end = free[i]
+            if end - first < size:
+                continue
+            place = end - size if at_end else first
+            left = (first, place) if at_end else (place + size, end)
+            free[i : i + 1] = [left] if left[0] < left[1] else []
+            self._taken[place] = place + size
+            self.used += size
+            return place
+        return None
 
     def collect(self) -> None:
         """Make free what is not taken any more."""
